@@ -1,0 +1,116 @@
+"""The entry to every oracle: check and scale the costs, choose the oracle, price the decisions."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._arrays import as_costs
+from ..errors import InputError
+from ..problems._checks import positive_int
+from ..problems.structures import KnapsackStructure, MatchingStructure, PathStructure
+from .general import solve_general
+from .knapsack import solve_knapsacks
+from .matching import solve_matchings
+from .paths import solve_paths
+from .solution import GENERAL, Solution, SolveStatus
+
+if TYPE_CHECKING:
+    from ..problem import LinearProgram
+
+# (problem, costs) -> decisions (B, n) and statuses (B,); GENERAL sends an instance on to HiGHS.
+SpecialOracle = Callable[["LinearProgram", np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+SPECIAL_ORACLES: dict[type, SpecialOracle] = {
+    PathStructure: solve_paths,
+    KnapsackStructure: solve_knapsacks,
+    MatchingStructure: solve_matchings,
+}
+
+# Blocks are what threads share and what the clock is read between: small enough for both.
+_BLOCK_ENTRIES = 1 << 16
+
+
+def solve_batch(
+    problem: LinearProgram,
+    costs: Any,
+    *,
+    time_limit: float | None = None,
+    threads: int | None = None,
+) -> Solution:
+    """Decisions of minimum cost for each row of `costs` (B, n); see `LinearProgram.solve`."""
+    C, restore = as_costs(costs, problem.n_variables)
+    problem.check_batch(len(C), "costs")
+    deadline = _deadline(time_limit)
+    threads = _thread_count(threads)
+    scaled, exponent = _scale_rows(C)
+    X = np.zeros(C.shape)
+    status = np.full(len(C), GENERAL, dtype=np.int8)
+    special = SPECIAL_ORACLES.get(type(problem.structure))
+    if special is not None:
+        _run_blocks(special, problem, scaled, X, status, deadline, threads)
+    rest = np.flatnonzero(status == GENERAL)
+    if rest.size:
+        part = problem if rest.size == len(C) else problem[rest]
+        X[rest], status[rest] = solve_general(part, scaled[rest], deadline, threads)
+    X[status != SolveStatus.OPTIMAL] = np.nan
+    with np.errstate(over="ignore"):  # a cost beyond float64 is inf, as its definition is
+        objective = np.ldexp((scaled * X).sum(axis=1), exponent)
+    return Solution(restore(X), restore(objective), restore(status))
+
+
+def _scale_rows(C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Costs with their largest entry in [1/2, 1), and the exponents of two that were taken out.
+
+    Decisions do not depend on the scale of the costs, but solvers' tolerances do, and sums of
+    1e308 overflow. A power of two moves no digit, so ties stay ties.
+    """
+    _, exponent = np.frexp(np.abs(C).max(axis=1, initial=0.0))
+    return np.ldexp(C, -exponent[:, None]), exponent
+
+
+def _run_blocks(
+    oracle: SpecialOracle,
+    problem: LinearProgram,
+    costs: np.ndarray,
+    X: np.ndarray,
+    status: np.ndarray,
+    deadline: float,
+    threads: int,
+) -> None:
+    """Fill `X` and `status` block by block, in several threads when there are several blocks."""
+    size = max(1, _BLOCK_ENTRIES // costs.shape[1])
+
+    def run(start: int) -> None:
+        block = slice(start, start + size)
+        if time.monotonic() >= deadline:
+            status[block] = SolveStatus.LIMIT
+        else:
+            X[block], status[block] = oracle(problem[block], costs[block])
+
+    starts = range(0, len(costs), size)
+    if min(threads, len(starts)) <= 1:
+        for start in starts:
+            run(start)
+        return
+    with ThreadPoolExecutor(min(threads, len(starts))) as pool:
+        list(pool.map(run, starts))
+
+
+def _deadline(time_limit: float | None) -> float:
+    if time_limit is None:
+        return np.inf
+    if not isinstance(time_limit, int | float | np.number) or not time_limit >= 0:
+        raise InputError(f"`time_limit` must be None or seconds, at least 0; got {time_limit!r}.")
+    return time.monotonic() + float(time_limit)
+
+
+def _thread_count(threads: int | None) -> int:
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    return positive_int(threads, "threads")

@@ -1,0 +1,58 @@
+"""The answer of every oracle: decisions, their cost, and how each instance ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+
+class SolveStatus(IntEnum):
+    """How one instance ended; `sentence` says what to do about it."""
+
+    OPTIMAL = 0
+    INFEASIBLE = 1
+    UNBOUNDED = 2
+    LIMIT = 3
+    FAILED = 4
+
+    @property
+    def sentence(self) -> str:
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    SolveStatus.OPTIMAL: "A decision of minimum cost was found, and obeys every constraint.",
+    SolveStatus.INFEASIBLE: "No decision obeys all constraints; look at the rows and bounds.",
+    SolveStatus.UNBOUNDED: (
+        "The cost falls without limit; bound the variables with negative cost, or check its sign."
+    ),
+    SolveStatus.LIMIT: "Stopped at `time_limit` before the optimum was reached; raise it.",
+    SolveStatus.FAILED: (
+        "The solver gave no decision that obeys the constraints to 1e-7; rescale rows and bounds."
+    ),
+}
+
+
+GENERAL = -1
+"""Not a status: a special oracle's word for an instance it leaves to the general oracle."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Decisions of minimum cost for a batch; numpy or torch, as the costs were."""
+
+    x: Any
+    """(B, n) decisions, NaN where the status is not OPTIMAL."""
+    objective: Any
+    """(B,) cost <c, x> of each decision, NaN where the status is not OPTIMAL."""
+    status: Any
+    """(B,) int8 codes of `SolveStatus`."""
+
+    @property
+    def optimal(self) -> Any:
+        """(B,) bool."""
+        return self.status == SolveStatus.OPTIMAL
+
+    def __len__(self) -> int:
+        return len(self.status)

@@ -1,0 +1,85 @@
+"""What a special oracle, or a drawing, needs to know of a problem beyond its matrices.
+
+Each kind is a small frozen record. `n_instances` says whether it differs by instance, and
+`take(index)` chooses instances, as `problem[index]` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class PathStructure:
+    """Shortest path: variable e is the flow on the edge from node tails[e] to node heads[e]."""
+
+    tails: np.ndarray
+    """(E,) int64."""
+    heads: np.ndarray
+    """(E,) int64."""
+    n_nodes: int
+    source: np.ndarray
+    """() int64, or (B,) when it differs by instance; `target` likewise."""
+    target: np.ndarray
+    order: np.ndarray | None = None
+    """(n_nodes,) topological order of the nodes, None when the graph has a cycle."""
+    grid_shape: tuple[int, int] | None = None
+    """(rows, cols) when node r * cols + c is cell (r, c) of a grid."""
+
+    @property
+    def n_instances(self) -> int | None:
+        counts = [len(ends) for ends in (self.source, self.target) if ends.ndim]
+        return counts[0] if counts else None
+
+    def take(self, index: np.ndarray) -> PathStructure:
+        chosen = {
+            name: ends[index]
+            for name, ends in (("source", self.source), ("target", self.target))
+            if ends.ndim
+        }
+        return replace(self, **chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class KnapsackStructure:
+    """Fractional knapsack with one row: weights x <= capacity, 0 <= x <= 1."""
+
+    weights: np.ndarray
+    """(n,) float64, not negative."""
+    capacity: np.ndarray
+    """() float64, or (B,) when it differs by instance."""
+
+    @property
+    def n_instances(self) -> int | None:
+        return len(self.capacity) if self.capacity.ndim else None
+
+    def take(self, index: np.ndarray) -> KnapsackStructure:
+        return replace(self, capacity=self.capacity[index]) if self.capacity.ndim else self
+
+
+@dataclass(frozen=True, eq=False)
+class MatchingStructure:
+    """Bipartite matching that covers the left side: variable e joins left[e] with right[e].
+
+    No two edges join the same pair. The right side may be larger than the left, not smaller.
+    """
+
+    left: np.ndarray
+    """(E,) int64 positions on the left side."""
+    right: np.ndarray
+    """(E,) int64 positions on the right side."""
+    n_left: int
+    n_right: int
+    tails: np.ndarray | None = None
+    """(E,) int64 nodes r * cols + c of a grid; each edge goes from `tails` right or down."""
+    heads: np.ndarray | None = None
+    grid_shape: tuple[int, int] | None = None
+
+    @property
+    def n_instances(self) -> int | None:
+        return None
+
+    def take(self, index: np.ndarray) -> MatchingStructure:
+        return self
