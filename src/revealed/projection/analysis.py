@@ -1,0 +1,300 @@
+"""What every projection onto one problem's sets shares: stacked columns, an elimination order, a
+factor's pattern.
+
+Letters: m rows (equalities first, then inequalities with their sign turned), n columns, nnz
+entries of the stacked matrix, h pairs of entries within a column, L the lower Cholesky factor of
+A D A^T. Its pattern is that of A A^T whatever the 0/1 diagonal D, so one analysis serves a whole
+data set.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+from scipy.sparse import csgraph
+from scipy.sparse.linalg import splu
+
+from ..problem import LinearProgram
+from .factor import factorise
+from .lanes import token
+
+
+class Columns(NamedTuple):
+    """The stacked matrix [A_eq; -A_ub] by columns, in the caller's own rows and units."""
+
+    start: np.ndarray
+    """(n + 1,) where each column's entries begin."""
+    row: np.ndarray
+    """(nnz,) row of each entry, increasing within a column."""
+    value: np.ndarray
+    """(1 or B, nnz) values, one line for all instances or one for each."""
+    norm: np.ndarray
+    """(1 or B, m) Euclidean length of each row; 1 for a row of zeros."""
+    n_equalities: int
+    """Rows below this number are equalities; the others are inequalities."""
+
+
+class Pattern(NamedTuple):
+    """Sparsity of the factor L, with the rows renumbered in elimination order."""
+
+    place: np.ndarray
+    """(m,) elimination position of each row of the problem."""
+    entry_row: np.ndarray
+    """(nnz,) elimination position of each entry's row, in the order of `Columns`."""
+    entry_value: np.ndarray
+    """(1 or B, nnz) values of `Columns` with every row scaled to length 1."""
+    pair_slot: np.ndarray
+    """(h,) slot in L that each pair of entries of a column adds to; pairs (a, b), b <= a, column
+    by column."""
+    start: np.ndarray
+    """(m + 1,) where each column of L begins; its first entry is the diagonal."""
+    row: np.ndarray
+    """(nnz of L,) row of each entry."""
+    left_start: np.ndarray
+    """(m + 1,) where the list of earlier columns that touch column j begins."""
+    left_slot: np.ndarray
+    """For each of those, the slot of its entry in row j."""
+    left_end: np.ndarray
+    """For each of those, the end of its column."""
+
+
+class Analysis(NamedTuple):
+    """Everything the kernels need to know about a problem before they see a cost."""
+
+    columns: Columns
+    pattern: Pattern
+    first: np.ndarray
+    """(nnz of L,) factor of A A^T for rows of length 1: the least-squares start of every
+    instance."""
+    operations: int
+    """Multiply-adds of one factorisation, and of one pass over the columns: what a step costs."""
+
+    def take(self, index: np.ndarray) -> "Analysis":
+        """The analysis for the chosen instances; itself where all share one matrix."""
+        if len(self.columns.value) == 1:
+            return self
+        columns = self.columns._replace(
+            value=self.columns.value[index], norm=self.columns.norm[index]
+        )
+        pattern = self.pattern._replace(entry_value=self.pattern.entry_value[index])
+        return self._replace(columns=columns, pattern=pattern)
+
+
+def analyse(problem: LinearProgram) -> Analysis:
+    """The analysis of a problem, computed once and kept with it (and with its slices)."""
+    return problem.cached("projection.analysis", lambda: _analyse(problem))
+
+
+def _analyse(problem: LinearProgram) -> Analysis:
+    columns = _stack_columns(problem)
+    n_rows, n = columns.norm.shape[1], problem.n_variables
+    ones = np.ones(len(columns.row))
+    touches = sparse.csc_array((ones, columns.row, columns.start), shape=(n_rows, n))
+    gram = sparse.csc_array(touches @ touches.T)
+    pattern = _factor_pattern(columns, gram, _elimination_places(gram))
+    count = np.diff(pattern.start)
+    operations = int((count * (count + 1) // 2).sum()) + 3 * len(pattern.pair_slot)
+    return Analysis(columns, pattern, _first_factor(columns, pattern), operations)
+
+
+def _first_factor(columns: Columns, pattern: Pattern) -> np.ndarray:
+    L = np.zeros(len(pattern.row))
+    if len(pattern.entry_value):
+        _gram(columns.start, pattern.entry_value[0], pattern.pair_slot, L)
+    # Only a start, so a ridge well above rounding costs nothing and keeps rank-deficient rows tame.
+    L[pattern.start[:-1]] += 1e-8
+    factorise(pattern, L, np.zeros(len(pattern.start) - 1), 1e-12, token(1))
+    return L
+
+
+def _stack_columns(problem: LinearProgram) -> Columns:
+    eq, ub = problem.eq_rows, problem.ub_rows
+    shape = (eq.shape[0] + ub.shape[0], problem.n_variables)
+    lines = max(len(eq.data), len(ub.data))
+    values = np.hstack(
+        [np.broadcast_to(part, (lines, part.shape[1])) for part in (eq.data, -ub.data)]
+    )
+    row = np.repeat(np.arange(shape[0]), np.r_[np.diff(eq.indptr), np.diff(ub.indptr)])
+    column = np.r_[eq.indices, ub.indices]
+    order = np.lexsort((row, column))
+    value = np.ascontiguousarray(values[:, order])
+    return Columns(
+        start=np.searchsorted(column[order], np.arange(shape[1] + 1)).astype(np.int64),
+        row=row[order].astype(np.int64),
+        value=value,
+        norm=_row_lengths(values, row, shape[0]),
+        n_equalities=eq.shape[0],
+    )
+
+
+def _row_lengths(values: np.ndarray, row: np.ndarray, m: int) -> np.ndarray:
+    lengths = np.zeros((len(values), m))
+    for line, value in zip(lengths, values, strict=True):
+        largest = np.zeros(m)
+        np.maximum.at(largest, row, np.abs(value))
+        largest[largest == 0] = 1.0  # scaled first, so that entries of 1e200 do not overflow
+        line[:] = np.sqrt(np.bincount(row, (value / largest[row]) ** 2, minlength=m)) * largest
+    lengths[lengths == 0] = 1.0
+    return lengths
+
+
+def _elimination_places(gram: sparse.csc_array) -> np.ndarray:
+    """Position of each row in an order that keeps the factor sparse."""
+    m = len(gram.indptr) - 1
+    if m < 3:
+        return np.arange(m, dtype=np.int64)
+    natural = np.arange(m, dtype=np.int64)
+    orders = [natural, _minimum_degree(gram)]
+    orders.append(np.argsort(csgraph.reverse_cuthill_mckee(sparse.csr_array(gram), True)))
+    work = [_operations(gram, place) for place in orders]
+    return np.ascontiguousarray(orders[int(np.argmin(work))], dtype=np.int64)
+
+
+def _minimum_degree(gram: sparse.csc_array) -> np.ndarray:
+    # SuperLU's multiple minimum degree is the one such order scipy ships. A dominant diagonal
+    # keeps its numeric factorisation, which we throw away, from pivoting.
+    m = len(gram.indptr) - 1
+    dominant = sparse.csc_array(gram + sparse.diags_array(np.full(m, float(gram.max()) * m + 1.0)))
+    factor = splu(
+        sparse.csc_matrix(dominant),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    return np.asarray(factor.perm_c, dtype=np.int64)
+
+
+def _operations(gram: sparse.csc_array, place: np.ndarray) -> int:
+    count = np.diff(_factor_columns(gram, place)[0]) - 1
+    return int((count * (count + 1) // 2).sum())
+
+
+def _factor_columns(gram: sparse.csc_array, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    below = _lower_rows(gram, place)
+    return _symbolic_cholesky(below.indptr.astype(np.int64), below.indices.astype(np.int64))
+
+
+def _lower_rows(gram: sparse.csc_array, place: np.ndarray) -> sparse.csr_array:
+    coo = sparse.coo_array(gram)
+    row, column = place[coo.row], place[coo.col]
+    below = row > column
+    m = len(place)
+    return sparse.csr_array((np.ones(int(below.sum())), (row[below], column[below])), shape=(m, m))
+
+
+def _factor_pattern(columns: Columns, gram: sparse.csc_array, place: np.ndarray) -> Pattern:
+    start, row = _factor_columns(gram, place)
+    left_start, left_slot, left_end = _left_lists(start, row)
+    entry_row = np.ascontiguousarray(place[columns.row])
+    pair_slot = _pair_slots(columns.start, entry_row, start, row)
+    return Pattern(
+        place=place,
+        entry_row=entry_row,
+        entry_value=np.ascontiguousarray(columns.value / columns.norm[:, columns.row]),
+        pair_slot=pair_slot.astype(np.int32),
+        start=start,
+        row=row.astype(np.int32),
+        left_start=left_start,
+        left_slot=left_slot,
+        left_end=left_end,
+    )
+
+
+@njit(cache=True)
+def _gram(start, value, pair_slot, L):
+    """Add A A^T to L."""
+    pair = 0
+    for j in range(len(start) - 1):
+        for a in range(start[j], start[j + 1]):
+            for b in range(start[j], a + 1):
+                L[pair_slot[pair]] += value[a] * value[b]
+                pair += 1
+
+
+@njit(cache=True)
+def _symbolic_cholesky(indptr, indices):
+    """Columns of the factor of a symmetric matrix given by its strictly lower rows (elimination
+    tree walk)."""
+    m = len(indptr) - 1
+    parent = np.full(m, -1, np.int64)
+    mark = np.full(m, -1, np.int64)
+    count = np.ones(m, np.int64)
+    for i in range(m):
+        mark[i] = i
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            while mark[j] != i:
+                mark[j] = i
+                count[j] += 1
+                if parent[j] == -1:
+                    parent[j] = i
+                j = parent[j]
+    start = np.zeros(m + 1, np.int64)
+    for j in range(m):
+        start[j + 1] = start[j] + count[j]
+    row = np.empty(start[m], np.int64)
+    fill = start[:m].copy()
+    mark[:] = -1
+    for i in range(m):
+        mark[i] = i
+        row[fill[i]] = i
+        fill[i] += 1
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            while mark[j] != i:
+                mark[j] = i
+                row[fill[j]] = i
+                fill[j] += 1
+                j = parent[j]
+    return start, row
+
+
+@njit(cache=True)
+def _left_lists(start, row):
+    """For each column j, the earlier columns with an entry in row j: that entry's slot and the
+    column's end."""
+    m = len(start) - 1
+    count = np.zeros(m + 1, np.int64)
+    for k in range(m):
+        for p in range(start[k] + 1, start[k + 1]):
+            count[row[p] + 1] += 1
+    left_start = count
+    for j in range(m):
+        left_start[j + 1] += left_start[j]
+    slot = np.empty(left_start[m], np.int64)
+    end = np.empty(left_start[m], np.int64)
+    fill = left_start[:m].copy()
+    for k in range(m):
+        for p in range(start[k] + 1, start[k + 1]):
+            j = row[p]
+            slot[fill[j]] = p
+            end[fill[j]] = start[k + 1]
+            fill[j] += 1
+    return left_start, slot, end
+
+
+@njit(cache=True)
+def _pair_slots(col_start, entry_row, start, row):
+    """Slot of L for every pair of entries of every column of the stacked matrix."""
+    total = 0
+    for j in range(len(col_start) - 1):
+        size = col_start[j + 1] - col_start[j]
+        total += size * (size + 1) // 2
+    slots = np.empty(total, np.int64)
+    at = 0
+    for j in range(len(col_start) - 1):
+        for a in range(col_start[j], col_start[j + 1]):
+            for b in range(col_start[j], a + 1):
+                low = max(entry_row[a], entry_row[b])
+                k = min(entry_row[a], entry_row[b])
+                first, last = start[k], start[k + 1] - 1
+                while first < last:  # the rows of a column increase: bisect
+                    middle = (first + last) // 2
+                    if row[middle] < low:
+                        first = middle + 1
+                    else:
+                        last = middle
+                slots[at] = first
+                at += 1
+    return slots

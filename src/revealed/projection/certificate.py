@@ -1,0 +1,100 @@
+"""From multipliers to a point that carries its own proof, whoever found the multipliers.
+
+Any admissible multipliers v give a point q + r(v) inside the set: r moves each entry just as far
+as its state demands. That point is the nearest one exactly if A r = 0 (on bounded rows: A r >= 0,
+and 0 where v exceeds its bound). The residual of an instance is the larger of two numbers, both
+relative and both zero at the answer:
+
+- the largest cosine between r and a row it should be orthogonal to;
+- the duality gap sum_i (v_i - least_i) (A r)_i over |r|^2, the excess of the squared distance
+  that is still possible.
+
+When the move is short (|r| < 1e-3 |q|), 1e-3 |q| takes the place of |r|: nearer than that,
+rounding of q itself speaks.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from .factor import KERNEL
+from .group import SHORT, load_group, new_group, zeros
+from .lanes import larger_of, load, muladd, select, smaller_of, splat, square_root, store
+
+
+class Answer(NamedTuple):
+    """Where the certified answers go, one line for each instance."""
+
+    point: np.ndarray
+    """(B, n)"""
+    distance: np.ndarray
+    """(B,)"""
+    residual: np.ndarray
+    """(B,)"""
+
+
+@njit(**KERNEL)
+def certify(columns, pattern, job, ids, multipliers, answer, w):
+    """Fill the `answer` of the instances `ids` from their multipliers."""
+    width = len(w)
+    n, m = len(columns.start) - 1, columns.norm.shape[1]
+    group = new_group(n, m, width)
+    r, g = zeros(n, width), zeros(m, width)
+    lane_ids = np.empty(width, np.int64)
+    for begin in range(0, len(ids), width):
+        for lane in range(width):
+            lane_ids[lane] = ids[begin + lane] if begin + lane < len(ids) else -1
+        load_group(columns, pattern, job, lane_ids, multipliers, group)
+        value = pattern.entry_value[lane_ids[0] if len(pattern.entry_value) > 1 else 0]
+        certify_group(columns, pattern, job, value, lane_ids, group, r, g, answer, w)
+
+
+@njit(**KERNEL)
+def certify_group(columns, pattern, job, value, lane_ids, group, r, g, answer, w):
+    """Fill the `answer` of a group from the multipliers in its lanes; r (n) and g (m) are
+    overwritten."""
+    width = len(w)
+    length, worst = np.empty(width), np.empty(width)
+    _residual(columns, pattern, value, group, r, g, length, worst, w)
+    for lane in range(width):
+        b = lane_ids[lane]
+        if b >= 0:
+            answer.distance[b] = length[lane] * group.scale[lane]
+            answer.residual[b] = worst[lane]
+            for j in range(len(columns.start) - 1):
+                answer.point[b, j] = job.cost[b, j] + r[j * width + lane] * group.scale[lane]
+
+
+@njit(**KERNEL)
+def _residual(columns, pattern, value, group, r, g, length, worst, w):
+    zero = splat(0.0, w)
+    m = columns.norm.shape[1]
+    for i in range(m):
+        store(g, i, zero)
+    square = zero
+    for j in range(len(columns.start) - 1):
+        begin, end = columns.start[j], columns.start[j + 1]
+        t = zero - load(group.shift, j, w)
+        for e in range(begin, end):
+            t = muladd(splat(value[e], w), load(group.v, pattern.entry_row[e], w), t)
+        move = smaller_of(larger_of(t, load(group.low, j, w)), load(group.high, j, w))
+        store(r, j, move)
+        square = muladd(move, move, square)
+        for e in range(begin, end):
+            i = pattern.entry_row[e]
+            store(g, i, muladd(splat(value[e], w), move, load(g, i, w)))
+    store(length, 0, square_root(square))
+    yard = larger_of(square_root(square), splat(SHORT, w) * load(group.size, 0, w))
+    yard = select(yard, yard, splat(1.0, w))
+    slant, gap = zero, zero
+    for i in range(m):
+        there = splat(1.0, w) - load(group.absent, i, w)
+        gi = load(g, i, w) * there
+        excess = load(group.v, i, w) - load(group.least, i, w)
+        gap = muladd(excess, gi, gap)
+        allowed = smaller_of(larger_of(gi, zero), larger_of(excess, zero))
+        off = select(load(group.bounded, i, w), allowed + larger_of(zero - gi, zero), gi)
+        slant = larger_of(larger_of(off, zero - off), slant)
+    gap = larger_of(gap, zero - gap)
+    store(worst, 0, larger_of(slant / yard, gap / (yard * yard)))

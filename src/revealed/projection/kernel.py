@@ -1,0 +1,222 @@
+"""The compiled route: Newton, then an interior point where Newton does not settle, then the
+certificate.
+
+One call works through a list of instances without the interpreter, W of them in lanes at a time,
+and threads share a batch by taking pieces of it. Python only cuts the batch and watches the
+clock.
+"""
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from .analysis import Analysis
+from .certificate import Answer, certify
+from .group import Job
+from .interior import interior
+from .lanes import token
+from .newton import newton
+
+LANES = 8
+"""Instances computed side by side: one cache line, one AVX-512 register or two AVX2 ones."""
+QUICK_STEPS = 10
+"""Newton steps before the interior point takes over; from a fresh start most batches need one or
+two."""
+PATIENCE = 2
+"""Cut steps after which the interior point takes over sooner."""
+STAGES = ((1e-6, 15), (1e-10, 40), (1e-14, 100))
+"""For what is left: the goal of the interior point, then Newton steps from there."""
+PIECE = 256
+"""Largest number of instances one thread takes at a time."""
+POLISH_STEPS = 30
+"""Newton steps on an answer that came from elsewhere."""
+LONELY = 100_000
+"""Multiply-adds of a step from which one or two instances are better off without lanes."""
+WORTH_THREADS = 500_000
+"""Multiply-adds below which starting a second thread costs more than it saves."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Arrays that the kernel fills, one line for each instance."""
+
+    multipliers: np.ndarray
+    steps: np.ndarray
+    answer: Answer
+
+    @classmethod
+    def empty(cls, size: int, n: int, m: int) -> "Work":
+        return cls(
+            np.zeros((size, m)),
+            np.zeros(size, np.int64),
+            Answer(np.empty((size, n)), np.full(size, np.inf), np.full(size, np.inf)),
+        )
+
+
+def run_kernel(
+    analysis: Analysis,
+    job: Job,
+    work: Work,
+    *,
+    warm: bool,
+    tol: float,
+    max_iter: int,
+    time_limit: float | None,
+    threads: int | None,
+) -> bool:
+    """Fill `work`; `work.multipliers` is the start where `warm`. Returns whether the time ran
+    out."""
+    size = len(job.cost)
+    w = token(_lanes(analysis, size))
+    count = _thread_count(threads, size * analysis.operations)
+    piece = min(PIECE, -(-size // (count * LANES)) * LANES)
+    ids = np.arange(size)
+    pieces = [ids[k : k + piece] for k in range(0, size, piece)]
+    stop = np.zeros(1, np.uint8)
+
+    def one(part: np.ndarray) -> None:
+        _work_through(
+            analysis, job, work, part, warm=warm, tol=tol, max_iter=max_iter, stop=stop, w=w
+        )
+
+    with _alarm(stop, time_limit):
+        if count == 1 or len(pieces) == 1:
+            for part in pieces:
+                one(part)
+        else:
+            list(_pool(count).map(one, pieces))
+    return bool(stop[0])
+
+
+def _work_through(
+    analysis: Analysis,
+    job: Job,
+    work: Work,
+    ids: np.ndarray,
+    *,
+    warm: bool,
+    tol: float,
+    max_iter: int,
+    stop: np.ndarray,
+    w: tuple[int, ...],
+) -> None:
+    """Newton on all, then stage by stage on what is left; an instance keeps the best it has had."""
+    columns, pattern, first = analysis.columns, analysis.pattern, analysis.first
+    multipliers, steps, answer = work.multipliers, work.steps, work.answer
+    quick = min(QUICK_STEPS, max_iter)
+    newton(
+        columns,
+        pattern,
+        first,
+        job,
+        ids,
+        quick,
+        PATIENCE,
+        not warm,
+        multipliers,
+        steps,
+        answer,
+        stop,
+        w,
+    )
+    for goal, polish in STAGES:
+        ids = ids[answer.residual[ids] > tol]
+        cap = max_iter - int(steps[ids].max(initial=0))
+        if len(ids) == 0 or cap <= 0 or stop[0]:
+            return
+        before, reached = multipliers[ids], answer.residual[ids]
+        interior(columns, pattern, job, ids, min(cap, 80), goal, multipliers, steps, stop, w)
+        polish = min(cap, polish)
+        newton(
+            columns,
+            pattern,
+            first,
+            job,
+            ids,
+            polish,
+            polish,
+            False,
+            multipliers,
+            steps,
+            answer,
+            stop,
+            w,
+        )
+        worse = answer.residual[ids] > reached
+        if worse.any():
+            multipliers[ids[worse]] = before[worse]
+            certify(columns, pattern, job, ids[worse], multipliers, answer, token(1))
+
+
+class _alarm:
+    """Sets stop[0] when the time is up; the kernels look at it once a step."""
+
+    def __init__(self, stop: np.ndarray, seconds: float | None):
+        self.timer = None if seconds is None else threading.Timer(seconds, stop.fill, (1,))
+        if self.timer is not None:
+            self.timer.daemon = True
+
+    def __enter__(self) -> None:
+        if self.timer is not None:
+            self.timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+
+
+def _lanes(analysis: Analysis, size: int) -> int:
+    """One lane where lanes cannot share (matrices of their own) or would mostly run empty on a
+    large problem."""
+    shared = len(analysis.columns.value) == 1
+    empty = size <= 2 and analysis.operations > LONELY
+    return LANES if shared and not empty else 1
+
+
+def _thread_count(threads: int | None, operations: int) -> int:
+    if threads is not None:
+        return threads
+    if operations < WORTH_THREADS:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+
+
+def _pool(count: int) -> ThreadPoolExecutor:
+    # Plain threads over nogil kernels: no OpenMP or TBB layer that could clash with torch or
+    # break after a fork.
+    if count not in _pools:
+        _pools[count] = ThreadPoolExecutor(count, thread_name_prefix="revealed-project")
+    return _pools[count]
+
+
+if hasattr(
+    os, "register_at_fork"
+):  # the threads of a pool do not survive a fork, so the child makes its own
+    os.register_at_fork(after_in_child=_pools.clear)
+
+
+def recertify(
+    analysis: Analysis, job: Job, work: Work, b: int, multipliers: np.ndarray, *, polish: bool
+) -> None:
+    """Judge other multipliers of instance b, polished by Newton if asked; keep the best."""
+    columns, pattern, residual = analysis.columns, analysis.pattern, work.answer.residual
+    before, reached = work.multipliers[b].copy(), residual[b]
+    ids, w = np.array([b]), token(1)
+    work.multipliers[b] = multipliers
+    if polish:
+        stop = np.zeros(1, np.uint8)
+        newton(
+            *(columns, pattern, analysis.first, job, ids, POLISH_STEPS, POLISH_STEPS, False),
+            *(work.multipliers, work.steps, work.answer, stop, w),
+        )
+    else:
+        certify(columns, pattern, job, ids, work.multipliers, work.answer, w)
+    if not residual[b] <= reached:
+        work.multipliers[b] = before
+        certify(columns, pattern, job, ids, work.multipliers, work.answer, w)

@@ -1,0 +1,277 @@
+"""Semismooth Newton with an exact line search, for a list of instances, W at a time.
+
+Minimises over the multipliers v, one for each row,
+
+    1/2 sum_j clip(a_j . v - shift_j, low_j, high_j)^2   subject to  v_i >= least_i  on bounded
+    rows.
+
+The gradient is A r and the generalised Hessian A D A^T with a 0/1 diagonal D. A bounded row is
+kept by an augmented Lagrangian: a one-sided spring of stiffness `SPRING` whose rest point `zeta`
+is moved until the bound holds.
+"""
+
+import numpy as np
+from numba import njit
+
+from .certificate import certify_group
+from .factor import KERNEL, factorise, solve
+from .group import ABSENT, SHORT, load_group, new_group, store_multipliers, zeros
+from .lanes import greater, larger_of, load, muladd, select, smaller_of, splat, square_root, store
+
+SPRING = 1e4
+"""Stiffness of a bound, against rows of length 1: each move of `zeta` gains about this factor."""
+RIDGE = 1e-11
+"""Proximal term, against rows of length 1. The gradient lies in the Hessian's range, so it may be
+tiny."""
+SLOPE = 0.1
+"""The line search stops when the slope has fallen to this share of its start."""
+TRIALS = 30
+STILL = 1e-13
+"""A gradient below this, relative to the move, is rounding."""
+
+
+@njit(**KERNEL)
+def newton(
+    columns, pattern, first, job, ids, cap, patience, fresh, multipliers, steps, answer, stop, w
+):
+    """Run at most `cap` steps on each of the instances `ids`, fewer where nothing is left to
+    change.
+
+    An instance whose full step had to be cut `patience` times is given up: its active set is
+    still being guessed. `first` is the factor of A A^T that gives fresh instances their
+    least-squares start; others start from `multipliers`. Fills `multipliers` and the certified
+    `answer`, adds to `steps`; `stop[0]` ends it early.
+    """
+    width = len(w)
+    n, m = len(columns.start) - 1, columns.norm.shape[1]
+    group = new_group(n, m, width)
+    L = zeros(len(pattern.row), width)
+    t, dt = zeros(n, width), zeros(n, width)
+    g, d, work, zeta = zeros(m, width), zeros(m, width), zeros(m, width), zeros(m, width)
+    lane_ids = np.empty(width, np.int64)
+    settled, cuts = np.empty(width), np.empty(width)
+    for begin in range(0, len(ids), width):
+        for lane in range(width):
+            lane_ids[lane] = ids[begin + lane] if begin + lane < len(ids) else -1
+            settled[lane] = 1.0 if lane_ids[lane] < 0 else 0.0
+            cuts[lane] = 0.0
+        load_group(columns, pattern, job, lane_ids, multipliers, group)
+        value = pattern.entry_value[lane_ids[0] if len(pattern.entry_value) > 1 else 0]
+        zeta[:] = 0.0
+        if fresh:
+            _least_squares_start(columns, pattern, value, first, group, w)
+        for _ in range(cap):
+            _assemble(columns, pattern, value, group, zeta, t, g, L, settled, w)
+            if stop[0] or _all_positive(settled):
+                break
+            for i in range(m):
+                store(d, i, load(g, i, w) * splat(-1.0, w))
+            factorise(pattern, L, work, RIDGE, w)
+            solve(pattern, L, d, w)
+            for lane in range(width):
+                if settled[lane] == 0.0:
+                    steps[lane_ids[lane]] += 1
+            _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cuts, w)
+            for lane in range(width):
+                if cuts[lane] >= patience:
+                    settled[lane] = 1.0
+            if _all_positive(settled):
+                break
+        store_multipliers(columns, pattern, lane_ids, group, multipliers)
+        certify_group(columns, pattern, job, value, lane_ids, group, t, g, answer, w)
+
+
+@njit(**KERNEL)
+def _least_squares_start(columns, pattern, value, first, group, w):
+    """v as if every entry were free: one solve with a factor that the whole batch shares."""
+    m = columns.norm.shape[1]
+    for i in range(m):
+        store(group.v, i, splat(0.0, w))
+    for j in range(len(columns.start) - 1):
+        shift = load(group.shift, j, w)
+        for e in range(columns.start[j], columns.start[j + 1]):
+            i = pattern.entry_row[e]
+            store(group.v, i, muladd(splat(value[e], w), shift, load(group.v, i, w)))
+    _solve_shared(pattern, first, group.v, w)
+    one = splat(1.0, w)
+    for i in range(m):
+        v = load(group.v, i, w) * (one - load(group.absent, i, w))
+        least = larger_of(v, load(group.least, i, w))
+        store(group.v, i, select(load(group.bounded, i, w), least, v))
+
+
+@njit(**KERNEL)
+def _solve_shared(pattern, L, x, w):
+    """`factor.solve` with one scalar factor for all lanes."""
+    start, row = pattern.start, pattern.row
+    m = len(start) - 1
+    for j in range(m):
+        here = load(x, j, w) * splat(L[start[j]], w)
+        store(x, j, here)
+        for p in range(start[j] + 1, start[j + 1]):
+            store(x, row[p], muladd(splat(-L[p], w), here, load(x, row[p], w)))
+    for j in range(m - 1, -1, -1):
+        here = load(x, j, w)
+        for p in range(start[j] + 1, start[j + 1]):
+            here = muladd(splat(-L[p], w), load(x, row[p], w), here)
+        store(x, j, here * splat(L[start[j]], w))
+
+
+@njit(**KERNEL)
+def _assemble(columns, pattern, value, group, zeta, t, g, L, settled, w):
+    """Offsets t = A^T v - shift, gradient g = A r, and the lower triangle of A D A^T in L.
+
+    Lanes whose gradient is nothing but rounding are settled.
+    """
+    zero, one = splat(0.0, w), splat(1.0, w)
+    square, largest = zero, zero
+    for p in range(len(pattern.row)):
+        store(L, p, zero)
+    for i in range(columns.norm.shape[1]):
+        store(g, i, zero)
+    pair = 0
+    for j in range(len(columns.start) - 1):
+        begin, end = columns.start[j], columns.start[j + 1]
+        tj = zero - load(group.shift, j, w)
+        for e in range(begin, end):
+            tj = muladd(splat(value[e], w), load(group.v, pattern.entry_row[e], w), tj)
+        store(t, j, tj)
+        low, high = load(group.low, j, w), load(group.high, j, w)
+        r = smaller_of(larger_of(tj, low), high)
+        square = muladd(r, r, square)
+        inside = greater(tj, low) * greater(high, tj)
+        for e in range(begin, end):
+            i = pattern.entry_row[e]
+            a = splat(value[e], w)
+            store(g, i, muladd(a, r, load(g, i, w)))
+            weight = a * inside
+            for f in range(begin, e + 1):
+                slot = pattern.pair_slot[pair]
+                store(L, slot, muladd(weight, splat(value[f], w), load(L, slot, w)))
+                pair += 1
+    spring, ridge, absent = splat(SPRING, w), splat(RIDGE, w), splat(ABSENT, w)
+    for i in range(columns.norm.shape[1]):
+        stretch = load(group.v, i, w) - load(group.least, i, w) - load(zeta, i, w)
+        taut = load(group.bounded, i, w) * greater(zero, stretch) * spring
+        gi = muladd(taut, stretch, load(g, i, w)) * (one - load(group.absent, i, w))
+        # A taut spring still off its rest point is unfinished business, whatever the gradient says.
+        rest = load(group.bounded, i, w) * smaller_of(stretch + load(zeta, i, w), load(zeta, i, w))
+        largest = larger_of(
+            larger_of(gi, zero - gi), larger_of(larger_of(rest, zero - rest), largest)
+        )
+        store(g, i, gi)
+        extra = muladd(load(group.absent, i, w), absent, taut + ridge)
+        store(L, pattern.start[i], load(L, pattern.start[i], w) + extra)
+    yard = larger_of(square_root(square), splat(SHORT, w) * load(group.size, 0, w))
+    still = greater(splat(STILL, w) * yard, largest)
+    store(settled, 0, larger_of(still, load(settled, 0, w)))
+
+
+@njit(**KERNEL)
+def _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cuts, w):
+    """Move v along d to where the slope has (nearly) vanished, and settle lanes that have nothing
+    left to change.
+
+    The slope along d is piecewise linear and increasing: Newton's method on it, kept inside a
+    bracket.
+    """
+    zero, one = splat(0.0, w), splat(1.0, w)
+    m = columns.norm.shape[1]
+    first = zero
+    for i in range(m):
+        first = muladd(load(g, i, w), load(d, i, w), first)
+    for j in range(len(columns.start) - 1):
+        move = zero
+        for e in range(columns.start[j], columns.start[j + 1]):
+            move = muladd(splat(value[e], w), load(d, pattern.entry_row[e], w), move)
+        store(dt, j, move)
+    enough = larger_of(first, zero - first) * splat(SLOPE, w)
+    alpha, low, high, same = one, zero, splat(1e300, w), zero
+    for trial in range(TRIALS):
+        slope, curve, changed = _slope(columns, group, zeta, t, dt, d, alpha, w)
+        steep = greater(larger_of(slope, zero - slope), enough)
+        if trial == 0:
+            same = (one - greater(changed, zero)) * (one - steep)
+            store(cuts, 0, load(cuts, 0, w) + steep)
+        if not _any(steep, w):
+            break
+        rising = greater(slope, zero)
+        high = select(steep * rising, alpha, high)
+        low = select(steep * (one - rising), alpha, low)
+        guess = alpha - slope / curve
+        bisect = select(
+            greater(splat(1e299, w), high), (low + high) * splat(0.5, w), alpha * splat(4.0, w)
+        )
+        guess = select(greater(guess, low) * greater(high, guess), guess, bisect)
+        alpha = select(steep, guess, alpha)
+    keep = greater(one, load(settled, 0, w))
+    alpha = alpha * keep
+    for i in range(m):
+        store(group.v, i, muladd(alpha, load(d, i, w), load(group.v, i, w)))
+    moved = _move_rest_points(group, zeta, same * keep, w)
+    finished = same * greater(splat(1e-12, w), moved)
+    store(settled, 0, larger_of(finished, load(settled, 0, w)))
+
+
+@njit(**KERNEL)
+def _slope(columns, group, zeta, t, dt, d, alpha, w):
+    """Slope and curvature at step alpha, and how many pieces differ from those at step 0."""
+    zero = splat(0.0, w)
+    slope, curve, changed = zero, zero, zero
+    for j in range(len(columns.start) - 1):
+        low, high = load(group.low, j, w), load(group.high, j, w)
+        before, move = load(t, j, w), load(dt, j, w)
+        now = muladd(alpha, move, before)
+        r = smaller_of(larger_of(now, low), high)
+        inside = greater(now, low) * greater(high, now)
+        differs = inside - greater(before, low) * greater(high, before)
+        slope = muladd(r, move, slope)
+        curve = muladd(inside * move, move, curve)
+        changed = muladd(differs, differs, changed)
+    spring = splat(SPRING, w)
+    for i in range(len(zeta) // len(w)):
+        before = load(group.v, i, w) - load(group.least, i, w) - load(zeta, i, w)
+        move = load(d, i, w)
+        now = muladd(alpha, move, before)
+        bounded = load(group.bounded, i, w)
+        taut = greater(zero, now) * bounded
+        differs = taut - greater(zero, before) * bounded
+        slope = muladd(taut * spring * now, move, slope)
+        curve = muladd(taut * spring * move, move, curve)
+        changed = muladd(differs, differs, changed)
+    return slope, curve, changed
+
+
+@njit(**KERNEL)
+def _move_rest_points(group, zeta, where, w):
+    """Multiplier update of the springs; returns the largest move, which measures how far the
+    bounds are from exact."""
+    zero = splat(0.0, w)
+    largest = zero
+    for i in range(len(zeta) // len(w)):
+        rest = load(zeta, i, w)
+        stretch = load(group.v, i, w) - load(group.least, i, w) - rest
+        target = larger_of(zero - stretch, zero) * load(group.bounded, i, w)
+        change = (target - rest) * load(group.bounded, i, w)
+        largest = larger_of(larger_of(change, zero - change), largest)
+        store(zeta, i, select(where, target, rest))
+    return largest
+
+
+@njit(**KERNEL)
+def _all_positive(flags):
+    for value in flags:
+        if value <= 0.0:
+            return False
+    return True
+
+
+@njit(**KERNEL)
+def _any(flags, w):
+    """Whether any lane is positive."""
+    spill = np.empty(len(w))
+    store(spill, 0, flags)
+    for value in spill:
+        if value > 0:
+            return True
+    return False

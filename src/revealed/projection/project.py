@@ -1,0 +1,145 @@
+"""The one entry: checks what comes in, runs the kernel, hands what it cannot finish on, and says
+what was reached."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from .._arrays import as_costs, to_float64
+from ..errors import InputError, ShapeError
+from ..optimality import OptimalitySet
+from .analysis import Analysis, analyse
+from .fallback import FALLBACKS, available_fallbacks
+from .group import Job
+from .kernel import Work, recertify, run_kernel
+from .result import Projection, ProjectionStatus
+
+METHODS = ("auto", "kernel", *FALLBACKS)
+
+
+def project(
+    costs: Any,
+    sets: OptimalitySet,
+    *,
+    method: str = "auto",
+    tol: float = 1e-8,
+    max_iter: int = 500,
+    time_limit: float | None = None,
+    warm_start: Any = None,
+    threads: int | None = None,
+) -> Projection:
+    """Nearest costs under which the observed decisions are optimal, with the sets' margin.
+
+        P(q) = argmin |c - q|^2   subject to   c = A_eq^T v - A_ub^T mu + s   (signs as in
+        `OptimalitySet`)
+
+    `costs` is (B, n), numpy or torch, and so is the answer; float32 is computed in float64.
+    `method="auto"` is the compiled kernel, and for instances it leaves above `tol` the slower
+    solvers that are installed; "kernel", "clarabel" and "reference" force one. `warm_start` is an
+    earlier Projection of the same sets (or its multipliers). `time_limit` is in seconds for the
+    whole call. An instance is `solved` only if its residual, computed afresh from the definition,
+    is at most `tol`.
+    """
+    q, restore = as_costs(costs, sets.problem.n_variables, "costs")
+    _check_options(len(q), sets, method, tol, max_iter, time_limit, threads)
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    analysis = analyse(sets.problem)
+    job = Job(q, sets.entry_state, sets.row_active, sets.margins)
+    work = Work.empty(len(q), q.shape[1], analysis.columns.norm.shape[1])
+    warm = _read_warm_start(warm_start, work.multipliers)
+    late = False
+    if len(q) and method in ("auto", "kernel"):
+        late = run_kernel(
+            analysis,
+            job,
+            work,
+            warm=warm,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            threads=threads,
+        )
+    if len(q) and method != "kernel":
+        late |= _hand_on(analysis, job, work, sets, method, tol, deadline)
+    return _result(work, restore, tol, max_iter, late)
+
+
+def _hand_on(
+    analysis: Analysis,
+    job: Job,
+    work: Work,
+    sets: OptimalitySet,
+    method: str,
+    tol: float,
+    deadline: float | None,
+) -> bool:
+    """Give instances still above `tol` to the slower solvers; keep whatever has the smaller
+    residual."""
+    names = available_fallbacks(job.cost.shape[1]) if method == "auto" else [method]
+    for name in names:
+        for b in np.flatnonzero(~(work.answer.residual <= tol)):
+            if deadline is not None and time.monotonic() > deadline:
+                return True
+            multipliers, steps = FALLBACKS[name](sets, job.cost, int(b), tol)
+            work.steps[b] += steps
+            if multipliers is not None:
+                polish = method == "auto"  # a solver asked for by name is shown as it is
+                recertify(analysis, job, work, int(b), multipliers, polish=polish)
+    return False
+
+
+def _result(work: Work, restore: Any, tol: float, max_iter: int, late: bool) -> Projection:
+    solved = work.answer.residual <= tol
+    status = np.full(len(solved), ProjectionStatus.INACCURATE, np.int8)
+    status[work.steps >= max_iter] = ProjectionStatus.MAX_ITER
+    if late:
+        status[:] = ProjectionStatus.TIME_LIMIT
+    status[solved] = ProjectionStatus.SOLVED
+    arrays = (*work.answer, solved, status, work.steps, work.multipliers)
+    return Projection(*(restore(array) for array in arrays))
+
+
+def _read_warm_start(warm_start: Any, multipliers: np.ndarray) -> bool:
+    """Copy the multipliers of an earlier projection into `multipliers`; False if there are none."""
+    if warm_start is None:
+        return False
+    given = getattr(warm_start, "multipliers", warm_start)
+    array = to_float64(given, "warm_start")
+    if array.shape != multipliers.shape:
+        raise ShapeError(
+            "`warm_start` must be a Projection of the same sets, or its multipliers of shape "
+            f"{multipliers.shape}; got shape {array.shape}."
+        )
+    if not np.isfinite(array).all():
+        raise InputError("`warm_start` must be finite; drop it to start afresh.")
+    multipliers[:] = array
+    return True
+
+
+def _check_options(
+    size: int,
+    sets: OptimalitySet,
+    method: str,
+    tol: float,
+    max_iter: int,
+    time_limit: float | None,
+    threads: int | None,
+) -> None:
+    if size != len(sets):
+        raise ShapeError(
+            f"`costs` must have one row for each of the {len(sets)} decisions; got {size}. "
+            "Choose the sets of a batch with `sets[index]`."
+        )
+    if method not in METHODS:
+        raise InputError(f"`method` must be one of {', '.join(METHODS)}; got {method!r}.")
+    if not (isinstance(tol, int | float) and 0 < tol < 1):
+        raise InputError(f"`tol` must be between 0 and 1; got {tol!r}. The default is 1e-8.")
+    if not (isinstance(max_iter, int | np.integer) and max_iter >= 1):
+        raise InputError(f"`max_iter` must be a whole number of at least 1; got {max_iter!r}.")
+    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit >= 0):
+        raise InputError(f"`time_limit` must be None or seconds of at least 0; got {time_limit!r}.")
+    if threads is not None and not (isinstance(threads, int | np.integer) and threads >= 1):
+        raise InputError(f"`threads` must be None or at least 1; got {threads!r}.")
