@@ -6,7 +6,6 @@ Each takes (sets, costs, b, tol) and gives (multipliers or None, steps).
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,12 @@ REFERENCE_LIMIT = 400
 
 def available_fallbacks(n: int) -> list[str]:
     """Names to try in order, for a problem of n entries, with what is installed."""
-    names = ["clarabel"] if find_spec("clarabel") else []
-    return [*names, "reference"] if n <= REFERENCE_LIMIT else names
+    names = ["reference"] if n <= REFERENCE_LIMIT else []
+    try:
+        import_module("clarabel")
+    except ImportError:
+        return names
+    return ["clarabel", *names]
 
 
 def by_clarabel(
