@@ -169,7 +169,7 @@ def _margins(margin: Any, size: int) -> np.ndarray:
             f"`margin` must be finite and at least 0; got {array.ravel()[bad[0]]}. "
             "Use 0 for plain optimality, 1 for the usual margin."
         )
-    return np.ascontiguousarray(np.broadcast_to(array, (size,)))
+    return np.array(np.broadcast_to(array, (size,)))
 
 
 def _tolerance(tol: Any) -> float:

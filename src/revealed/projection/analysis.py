@@ -10,12 +10,12 @@ data set.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import splu
 
 from ..problem import LinearProgram
+from .compiled import kernel
 from .factor import factorise
 from .lanes import token
 
@@ -201,7 +201,7 @@ def _factor_pattern(columns: Columns, gram: sparse.csc_array, place: np.ndarray)
     )
 
 
-@njit(cache=True)
+@kernel
 def _gram(start, value, pair_slot, L):
     """Add A A^T to L."""
     pair = 0
@@ -212,7 +212,7 @@ def _gram(start, value, pair_slot, L):
                 pair += 1
 
 
-@njit(cache=True)
+@kernel
 def _symbolic_cholesky(indptr, indices):
     """Columns of the factor of a symmetric matrix given by its strictly lower rows (elimination
     tree walk)."""
@@ -250,7 +250,7 @@ def _symbolic_cholesky(indptr, indices):
     return start, row
 
 
-@njit(cache=True)
+@kernel
 def _left_lists(start, row):
     """For each column j, the earlier columns with an entry in row j: that entry's slot and the
     column's end."""
@@ -274,7 +274,7 @@ def _left_lists(start, row):
     return left_start, slot, end
 
 
-@njit(cache=True)
+@kernel
 def _pair_slots(col_start, entry_row, start, row):
     """Slot of L for every pair of entries of every column of the stacked matrix."""
     total = 0

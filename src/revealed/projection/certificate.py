@@ -16,9 +16,8 @@ rounding of q itself speaks.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from .factor import KERNEL
+from .compiled import kernel
 from .group import SHORT, load_group, new_group, zeros
 from .lanes import larger_of, load, muladd, select, smaller_of, splat, square_root, store
 
@@ -34,7 +33,7 @@ class Answer(NamedTuple):
     """(B,)"""
 
 
-@njit(**KERNEL)
+@kernel
 def certify(columns, pattern, job, ids, multipliers, answer, w):
     """Fill the `answer` of the instances `ids` from their multipliers."""
     width = len(w)
@@ -45,12 +44,12 @@ def certify(columns, pattern, job, ids, multipliers, answer, w):
     for begin in range(0, len(ids), width):
         for lane in range(width):
             lane_ids[lane] = ids[begin + lane] if begin + lane < len(ids) else -1
-        load_group(columns, pattern, job, lane_ids, multipliers, group)
+        load_group(columns, pattern, job, lane_ids, multipliers, group, w)
         value = pattern.entry_value[lane_ids[0] if len(pattern.entry_value) > 1 else 0]
         certify_group(columns, pattern, job, value, lane_ids, group, r, g, answer, w)
 
 
-@njit(**KERNEL)
+@kernel
 def certify_group(columns, pattern, job, value, lane_ids, group, r, g, answer, w):
     """Fill the `answer` of a group from the multipliers in its lanes; r (n) and g (m) are
     overwritten."""
@@ -66,7 +65,7 @@ def certify_group(columns, pattern, job, value, lane_ids, group, r, g, answer, w
                 answer.point[b, j] = job.cost[b, j] + r[j * width + lane] * group.scale[lane]
 
 
-@njit(**KERNEL)
+@kernel
 def _residual(columns, pattern, value, group, r, g, length, worst, w):
     zero = splat(0.0, w)
     m = columns.norm.shape[1]

@@ -3,14 +3,11 @@
 L is stored by columns, diagonal first; after `factorise` the diagonal slot holds its reciprocal.
 """
 
-from numba import njit
-
+from .compiled import kernel
 from .lanes import larger_of, load, muladd, splat, square_root, store
 
-KERNEL = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-
-@njit(**KERNEL)
+@kernel
 def factorise(pattern, L, work, floor, w):
     """Replace the lower triangle held in `L` by its Cholesky factor; pivots below `floor` are
     lifted to it.
@@ -37,7 +34,7 @@ def factorise(pattern, L, work, floor, w):
             store(L, p, load(work, row[p], w) * reciprocal)
 
 
-@njit(**KERNEL)
+@kernel
 def solve(pattern, L, x, w):
     """Overwrite the right-hand side `x` by the solution of L L^T x = rhs."""
     start, row = pattern.start, pattern.row

@@ -11,9 +11,9 @@ from math import frexp, ldexp
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from .factor import KERNEL
+from .compiled import kernel
+from .lanes import greater, larger_of, load, muladd, splat, square_root, store
 
 ABSENT = 1e30
 """Diagonal given to a row that is not there: its step is then zero to the last bit that matters."""
@@ -54,7 +54,7 @@ class Group(NamedTuple):
     """(1) Euclidean length of the scaled cost, the margin included."""
 
 
-@njit(**KERNEL)
+@kernel
 def zeros(entries, width):
     """Lane storage that starts on a cache line, so that no load of eight lanes straddles two."""
     raw = np.zeros(entries * width + 8)
@@ -62,7 +62,7 @@ def zeros(entries, width):
     return raw[skip : skip + entries * width]
 
 
-@njit(**KERNEL)
+@kernel
 def new_group(n, m, width):
     return Group(
         zeros(n, width),
@@ -77,15 +77,19 @@ def new_group(n, m, width):
     )
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "ninf", "reassoc", "nsz"})
+@kernel
 def _largest(line):
-    best = 0.0
-    for value in line:
-        best = max(best, abs(value))
-    return best
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0  # four at a time: a single running maximum waits for itself
+    rest = len(line) - len(line) % 4
+    for j in range(0, rest, 4):
+        a, b = max(a, abs(line[j])), max(b, abs(line[j + 1]))
+        c, d = max(c, abs(line[j + 2])), max(d, abs(line[j + 3]))
+    for j in range(rest, len(line)):
+        a = max(a, abs(line[j]))
+    return max(max(a, b), max(c, d))
 
 
-@njit(**KERNEL)
+@kernel
 def unit_of(line, margin):
     """The power of two just above the largest of |cost| and margin; 1 if all are zero."""
     largest = max(_largest(line), margin)
@@ -95,50 +99,54 @@ def unit_of(line, margin):
     return ldexp(1.0, min(max(exponent, -1000), 1000))
 
 
-@njit(**KERNEL)
-def load_group(columns, pattern, job, ids, multipliers, group):
-    """Bring instances `ids` (-1: an empty lane) and their multipliers into the lanes."""
-    width = len(ids)
-    n = len(columns.start) - 1
-    unit = np.ones(width)
-    offset = np.zeros((4, width))
-    for lane in range(width):
-        b = max(ids[lane], 0)
-        if ids[lane] >= 0:
-            unit[lane] = 1.0 / unit_of(job.cost[b], job.margin[b])
-        group.scale[lane] = 1.0 / unit[lane]
-        offset[1, lane] = job.margin[b] * unit[lane]
-        offset[2, lane] = -offset[1, lane]
+@kernel
+def load_group(columns, pattern, job, ids, multipliers, group, w):
+    """Bring instances `ids` and their multipliers into the lanes; an empty lane (-1) copies lane 0.
+
+    Loops over lanes run to len(w), which the compiler knows and unrolls.
+    """
+    line, unit, margin = np.empty(len(w), np.int64), np.empty(len(w)), np.empty(len(w))
+    for lane in range(len(w)):
+        line[lane] = ids[lane] if ids[lane] >= 0 else ids[0]
+        group.scale[lane] = unit_of(job.cost[line[lane]], job.margin[line[lane]])
+        unit[lane] = 1.0 / group.scale[lane]
+        margin[lane] = job.margin[line[lane]] * unit[lane]
     low = np.array([-np.inf, 0.0, -np.inf, 0.0])
     high = np.array([np.inf, np.inf, 0.0, 0.0])
-    square = np.zeros(width)
-    for j in range(n):
-        for lane in range(width):
-            b = ids[lane]
-            at = j * width + lane
-            if b >= 0:
-                code = job.state[b, j]
-                q = job.cost[b, j] * unit[lane]
-                square[lane] += q * q
-                group.shift[at] = q - offset[code, lane]
-                group.low[at] = low[code]
-                group.high[at] = high[code]
-            else:
-                group.shift[at] = 0.0
-                group.low[at] = 0.0
-                group.high[at] = 0.0
-    for lane in range(width):
-        group.size[lane] = max(np.sqrt(square[lane]), offset[1, lane])
-        _load_rows(columns, pattern, job, ids[lane], lane, unit[lane], multipliers, group)
+    for j in range(len(columns.start) - 1):
+        for lane in range(len(w)):
+            code = job.state[line[lane], j]
+            at = j * len(w) + lane
+            # Lower bound, bit 0, and upper bound, bit 1, pull the margin in opposite directions.
+            pull = margin[lane] * ((code & 1) - (code >> 1))
+            group.shift[at] = job.cost[line[lane], j] * unit[lane] - pull
+            group.low[at] = low[code]
+            group.high[at] = high[code]
+    _measure(columns, group, margin, w)
+    for lane in range(len(w)):
+        _load_rows(columns, pattern, job, line[lane], lane, unit[lane], multipliers, group)
 
 
-@njit(**KERNEL)
+@kernel
+def _measure(columns, group, margin, w):
+    """The length of each lane's cost, or its margin if that is larger."""
+    zero, pull = splat(0.0, w), load(margin, 0, w)
+    square = zero
+    for j in range(len(columns.start) - 1):
+        up = greater(load(group.high, j, w), zero)
+        down = greater(zero, load(group.low, j, w))
+        q = muladd(up - down, pull, load(group.shift, j, w))
+        square = muladd(q, q, square)
+    store(group.size, 0, larger_of(square_root(square), pull))
+
+
+@kernel
 def _load_rows(columns, pattern, job, b, lane, unit, multipliers, group):
     width = len(group.scale)
     for i in range(columns.norm.shape[1]):
         at = pattern.place[i] * width + lane
         bound = i >= columns.n_equalities
-        there = b >= 0 and (not bound or job.active[b, i - columns.n_equalities])
+        there = not bound or job.active[b, i - columns.n_equalities]
         norm = columns.norm[b if len(columns.norm) > 1 else 0, i]
         group.bounded[at] = 1.0 if bound and there else 0.0
         group.absent[at] = 0.0 if there else 1.0
@@ -146,7 +154,7 @@ def _load_rows(columns, pattern, job, b, lane, unit, multipliers, group):
         group.v[at] = multipliers[b, i] * unit * norm if there else 0.0
 
 
-@njit(**KERNEL)
+@kernel
 def store_multipliers(columns, pattern, ids, group, multipliers):
     """Make the lanes' multipliers admissible, and write them back in the caller's rows and
     units."""

@@ -10,9 +10,9 @@ Its answer is good to about half the digits; `newton` takes it from there to the
 """
 
 import numpy as np
-from numba import njit
 
-from .factor import KERNEL, factorise, solve
+from .compiled import kernel
+from .factor import factorise, solve
 from .group import ABSENT, load_group, new_group, store_multipliers, zeros
 from .lanes import greater, larger_of, load, muladd, select, smaller_of, splat, square_root, store
 
@@ -21,7 +21,7 @@ START = 0.1
 """First room of an entry, in mean |t|."""
 
 
-@njit(**KERNEL)
+@kernel
 def interior(columns, pattern, job, ids, cap, goal, multipliers, steps, stop, w):
     """Improve the multipliers of instances `ids` until mu is below `goal`, relative to the mean
     square move.
@@ -42,7 +42,7 @@ def interior(columns, pattern, job, ids, cap, goal, multipliers, steps, stop, w)
         for lane in range(width):
             lane_ids[lane] = ids[begin + lane] if begin + lane < len(ids) else -1
             over[lane] = 1.0 if lane_ids[lane] < 0 else 0.0
-        load_group(columns, pattern, job, lane_ids, multipliers, group)
+        load_group(columns, pattern, job, lane_ids, multipliers, group, w)
         value = pattern.entry_value[lane_ids[0] if len(pattern.entry_value) > 1 else 0]
         _enter(columns, pattern, value, group, t, z, room, y, force, w)
         for _ in range(cap):
@@ -107,7 +107,7 @@ def interior(columns, pattern, job, ids, cap, goal, multipliers, steps, stop, w)
         store_multipliers(columns, pattern, lane_ids, group, multipliers)
 
 
-@njit(**KERNEL)
+@kernel
 def _sign(group, j, w):
     """+1 at lower, -1 at upper, 0 otherwise; and 1 for a free entry, else 0."""
     zero = splat(0.0, w)
@@ -115,7 +115,7 @@ def _sign(group, j, w):
     return up - down, up * down
 
 
-@njit(**KERNEL)
+@kernel
 def _enter(columns, pattern, value, group, t, z, room, y, force, w):
     """Offsets t for the multipliers at hand, and a first point on z - room = +-t with equal
     products."""
@@ -151,7 +151,7 @@ def _enter(columns, pattern, value, group, t, z, room, y, force, w):
         store(room, j, select(limited, select(positive, product / big, big), one))
 
 
-@njit(**KERNEL)
+@kernel
 def _lift(columns, pattern, value, group, t, y, w):
     zero = splat(0.0, w)
     for i in range(columns.norm.shape[1]):
@@ -165,7 +165,7 @@ def _lift(columns, pattern, value, group, t, y, w):
         store(t, j, tj)
 
 
-@njit(**KERNEL)
+@kernel
 def _assemble(columns, pattern, value, group, t, z, room, y, force, d, L, w):
     """A D A^T in L and the predictor's right-hand side in d; returns sum z w, its count and the
     squared move."""
@@ -208,7 +208,7 @@ def _assemble(columns, pattern, value, group, t, z, room, y, force, d, L, w):
     return total, count, square
 
 
-@njit(**KERNEL)
+@kernel
 def _predict(columns, pattern, value, group, t, z, room, y, force, d, dt, dy, dforce, mu, count, w):
     """Mehrotra's target for z w, from the step that would take it straight to zero."""
     zero, one = splat(0.0, w), splat(1.0, w)
@@ -245,7 +245,7 @@ def _predict(columns, pattern, value, group, t, z, room, y, force, d, dt, dy, df
     return ratio * ratio * ratio * mu
 
 
-@njit(**KERNEL)
+@kernel
 def _correct(columns, pattern, value, group, t, z, room, y, force, dt, dy, dforce, d, target, w):
     """Right-hand side of the corrector in d; leaves the second-order products in dt and dforce."""
     zero, one = splat(0.0, w), splat(1.0, w)
@@ -272,7 +272,7 @@ def _correct(columns, pattern, value, group, t, z, room, y, force, dt, dy, dforc
         store(d, i, (load(d, i, w) + pull) * (one - load(group.absent, i, w)))
 
 
-@njit(**KERNEL)
+@kernel
 def _advance(
     columns, pattern, value, group, t, z, room, y, force, dt, dy, dforce, d, target, over, w
 ):

@@ -27,6 +27,9 @@ QUICK_STEPS = 10
 two."""
 PATIENCE = 2
 """Cut steps after which the interior point takes over sooner."""
+STILL = 0.01
+"""Newton goes on until the residual is this share of the tolerance, where it can."""
+INTERIOR_STEPS = 80
 STAGES = ((1e-6, 15), (1e-10, 40), (1e-14, 100))
 """For what is left: the goal of the interior point, then Newton steps from there."""
 PIECE = 256
@@ -104,47 +107,30 @@ def _work_through(
     w: tuple[int, ...],
 ) -> None:
     """Newton on all, then stage by stage on what is left; an instance keeps the best it has had."""
-    columns, pattern, first = analysis.columns, analysis.pattern, analysis.first
+    columns, pattern, first, _ = analysis
     multipliers, steps, answer = work.multipliers, work.steps, work.answer
-    quick = min(QUICK_STEPS, max_iter)
-    newton(
-        columns,
-        pattern,
-        first,
-        job,
-        ids,
-        quick,
-        PATIENCE,
-        not warm,
-        multipliers,
-        steps,
-        answer,
-        stop,
-        w,
-    )
+
+    def run_newton(ids: np.ndarray, cap: int, patience: int, still: float, fresh: bool) -> None:
+        newton(
+            *(columns, pattern, first, job, ids, cap, patience, still, fresh),
+            *(multipliers, steps, answer, stop, w),
+        )
+
+    def steps_left(ids: np.ndarray) -> int:
+        return max_iter - int(steps[ids].max(initial=0))
+
+    # A warm start that is within the tolerance already is an answer; a fresh one aims higher.
+    still = tol if warm else STILL * tol
+    run_newton(ids, min(QUICK_STEPS, max_iter), PATIENCE, still, fresh=not warm)
     for goal, polish in STAGES:
         ids = ids[answer.residual[ids] > tol]
-        cap = max_iter - int(steps[ids].max(initial=0))
-        if len(ids) == 0 or cap <= 0 or stop[0]:
+        if len(ids) == 0 or steps_left(ids) <= 0 or stop[0]:
             return
         before, reached = multipliers[ids], answer.residual[ids]
-        interior(columns, pattern, job, ids, min(cap, 80), goal, multipliers, steps, stop, w)
-        polish = min(cap, polish)
-        newton(
-            columns,
-            pattern,
-            first,
-            job,
-            ids,
-            polish,
-            polish,
-            False,
-            multipliers,
-            steps,
-            answer,
-            stop,
-            w,
-        )
+        cap = min(INTERIOR_STEPS, steps_left(ids))
+        interior(columns, pattern, job, ids, cap, goal, multipliers, steps, stop, w)
+        polish = min(polish, steps_left(ids))
+        run_newton(ids, polish, polish + 1, STILL * tol, fresh=False)
         worse = answer.residual[ids] > reached
         if worse.any():
             multipliers[ids[worse]] = before[worse]
@@ -212,7 +198,7 @@ def recertify(
     if polish:
         stop = np.zeros(1, np.uint8)
         newton(
-            *(columns, pattern, analysis.first, job, ids, POLISH_STEPS, POLISH_STEPS, False),
+            *(columns, pattern, analysis.first, job, ids, POLISH_STEPS, POLISH_STEPS, 0.0, False),
             *(work.multipliers, work.steps, work.answer, stop, w),
         )
     else:

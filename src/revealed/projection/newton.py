@@ -11,10 +11,10 @@ is moved until the bound holds.
 """
 
 import numpy as np
-from numba import njit
 
 from .certificate import certify_group
-from .factor import KERNEL, factorise, solve
+from .compiled import kernel
+from .factor import factorise, solve
 from .group import ABSENT, SHORT, load_group, new_group, store_multipliers, zeros
 from .lanes import greater, larger_of, load, muladd, select, smaller_of, splat, square_root, store
 
@@ -26,22 +26,19 @@ tiny."""
 SLOPE = 0.1
 """The line search stops when the slope has fallen to this share of its start."""
 TRIALS = 30
-STILL = 1e-13
-"""A gradient below this, relative to the move, is rounding."""
 
 
-@njit(**KERNEL)
-def newton(
-    columns, pattern, first, job, ids, cap, patience, fresh, multipliers, steps, answer, stop, w
-):
-    """Run at most `cap` steps on each of the instances `ids`, fewer where nothing is left to
-    change.
+@kernel
+def newton(columns, pattern, first, job, ids, cap, patience, still, fresh, multipliers, *rest):
+    """Run at most `cap` steps on each of the instances `ids`, fewer where nothing is left to do.
 
-    An instance whose full step had to be cut `patience` times is given up: its active set is
-    still being guessed. `first` is the factor of A A^T that gives fresh instances their
-    least-squares start; others start from `multipliers`. Fills `multipliers` and the certified
-    `answer`, adds to `steps`; `stop[0]` ends it early.
+    An instance is left alone once its residual is below `still`, and given up once its full step
+    had to be cut `patience` times: its active set is still being guessed. `first` is the factor
+    of A A^T that gives `fresh` instances their least-squares start; others start from
+    `multipliers`. The rest is `steps`, added to; the certified `answer`, filled like
+    `multipliers`; `stop`, whose first entry ends it early; and the token of the lanes.
     """
+    steps, answer, stop, w = rest
     width = len(w)
     n, m = len(columns.start) - 1, columns.norm.shape[1]
     group = new_group(n, m, width)
@@ -55,13 +52,12 @@ def newton(
             lane_ids[lane] = ids[begin + lane] if begin + lane < len(ids) else -1
             settled[lane] = 1.0 if lane_ids[lane] < 0 else 0.0
             cuts[lane] = 0.0
-        load_group(columns, pattern, job, lane_ids, multipliers, group)
+        load_group(columns, pattern, job, lane_ids, multipliers, group, w)
         value = pattern.entry_value[lane_ids[0] if len(pattern.entry_value) > 1 else 0]
-        zeta[:] = 0.0
         if fresh:
             _least_squares_start(columns, pattern, value, first, group, w)
-        for _ in range(cap):
-            _assemble(columns, pattern, value, group, zeta, t, g, L, settled, w)
+        for step in range(cap):
+            _assemble(columns, pattern, value, group, zeta, step == 0, still, t, g, L, settled, w)
             if stop[0] or _all_positive(settled):
                 break
             for i in range(m):
@@ -81,7 +77,7 @@ def newton(
         certify_group(columns, pattern, job, value, lane_ids, group, t, g, answer, w)
 
 
-@njit(**KERNEL)
+@kernel
 def _least_squares_start(columns, pattern, value, first, group, w):
     """v as if every entry were free: one solve with a factor that the whole batch shares."""
     m = columns.norm.shape[1]
@@ -100,7 +96,7 @@ def _least_squares_start(columns, pattern, value, first, group, w):
         store(group.v, i, select(load(group.bounded, i, w), least, v))
 
 
-@njit(**KERNEL)
+@kernel
 def _solve_shared(pattern, L, x, w):
     """`factor.solve` with one scalar factor for all lanes."""
     start, row = pattern.start, pattern.row
@@ -117,14 +113,11 @@ def _solve_shared(pattern, L, x, w):
         store(x, j, here * splat(L[start[j]], w))
 
 
-@njit(**KERNEL)
-def _assemble(columns, pattern, value, group, zeta, t, g, L, settled, w):
-    """Offsets t = A^T v - shift, gradient g = A r, and the lower triangle of A D A^T in L.
-
-    Lanes whose gradient is nothing but rounding are settled.
-    """
-    zero, one = splat(0.0, w), splat(1.0, w)
-    square, largest = zero, zero
+@kernel
+def _assemble(columns, pattern, value, group, zeta, opening, still, t, g, L, settled, w):
+    """Offsets t = A^T v - shift, gradient g = A r, and the lower triangle of A D A^T in L."""
+    zero = splat(0.0, w)
+    square = zero
     for p in range(len(pattern.row)):
         store(L, p, zero)
     for i in range(columns.norm.shape[1]):
@@ -149,25 +142,43 @@ def _assemble(columns, pattern, value, group, zeta, t, g, L, settled, w):
                 slot = pattern.pair_slot[pair]
                 store(L, slot, muladd(weight, splat(value[f], w), load(L, slot, w)))
                 pair += 1
+    _close_rows(columns, pattern, group, zeta, opening, square, still, g, L, settled, w)
+
+
+@kernel
+def _close_rows(columns, pattern, group, zeta, opening, square, still, g, L, settled, w):
+    """Add springs, ridge and absent rows to g and L; settle lanes whose residual is small enough.
+
+    The residual is that of `certificate`, so that a warm start which is already right stays.
+    """
+    zero, one = splat(0.0, w), splat(1.0, w)
     spring, ridge, absent = splat(SPRING, w), splat(RIDGE, w), splat(ABSENT, w)
+    slant, gap = zero, zero
     for i in range(columns.norm.shape[1]):
-        stretch = load(group.v, i, w) - load(group.least, i, w) - load(zeta, i, w)
-        taut = load(group.bounded, i, w) * greater(zero, stretch) * spring
-        gi = muladd(taut, stretch, load(g, i, w)) * (one - load(group.absent, i, w))
-        # A taut spring still off its rest point is unfinished business, whatever the gradient says.
-        rest = load(group.bounded, i, w) * smaller_of(stretch + load(zeta, i, w), load(zeta, i, w))
-        largest = larger_of(
-            larger_of(gi, zero - gi), larger_of(larger_of(rest, zero - rest), largest)
-        )
-        store(g, i, gi)
+        bounded = load(group.bounded, i, w)
+        gi = load(g, i, w) * (one - load(group.absent, i, w))
+        excess = load(group.v, i, w) - load(group.least, i, w)
+        below = larger_of(zero - excess, zero)
+        off = smaller_of(larger_of(gi, zero), larger_of(excess, zero)) + below
+        off = select(bounded, off + larger_of(zero - gi, zero), larger_of(gi, zero - gi))
+        slant = larger_of(off, slant)
+        gap = muladd(excess, gi, gap)
+        if opening:  # a bound that starts out tight starts with the force that holds it
+            tight = bounded * (one - greater(excess, zero))
+            store(zeta, i, tight * larger_of(gi, zero) / spring)
+        stretch = excess - load(zeta, i, w)
+        taut = bounded * greater(zero, stretch) * spring
+        store(g, i, muladd(taut, stretch, gi))
         extra = muladd(load(group.absent, i, w), absent, taut + ridge)
         store(L, pattern.start[i], load(L, pattern.start[i], w) + extra)
     yard = larger_of(square_root(square), splat(SHORT, w) * load(group.size, 0, w))
-    still = greater(splat(STILL, w) * yard, largest)
-    store(settled, 0, larger_of(still, load(settled, 0, w)))
+    gap = larger_of(gap, zero - gap)
+    worst = larger_of(slant * yard, gap)
+    enough = greater(splat(still, w) * yard * yard, worst)
+    store(settled, 0, larger_of(enough, load(settled, 0, w)))
 
 
-@njit(**KERNEL)
+@kernel
 def _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cuts, w):
     """Move v along d to where the slope has (nearly) vanished, and settle lanes that have nothing
     left to change.
@@ -213,7 +224,7 @@ def _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cut
     store(settled, 0, larger_of(finished, load(settled, 0, w)))
 
 
-@njit(**KERNEL)
+@kernel
 def _slope(columns, group, zeta, t, dt, d, alpha, w):
     """Slope and curvature at step alpha, and how many pieces differ from those at step 0."""
     zero = splat(0.0, w)
@@ -242,7 +253,7 @@ def _slope(columns, group, zeta, t, dt, d, alpha, w):
     return slope, curve, changed
 
 
-@njit(**KERNEL)
+@kernel
 def _move_rest_points(group, zeta, where, w):
     """Multiplier update of the springs; returns the largest move, which measures how far the
     bounds are from exact."""
@@ -258,7 +269,7 @@ def _move_rest_points(group, zeta, where, w):
     return largest
 
 
-@njit(**KERNEL)
+@kernel
 def _all_positive(flags):
     for value in flags:
         if value <= 0.0:
@@ -266,7 +277,7 @@ def _all_positive(flags):
     return True
 
 
-@njit(**KERNEL)
+@kernel
 def _any(flags, w):
     """Whether any lane is positive."""
     spill = np.empty(len(w))

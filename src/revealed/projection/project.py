@@ -44,6 +44,8 @@ def project(
     is at most `tol`.
     """
     q, restore = as_costs(costs, sets.problem.n_variables, "costs")
+    # A read-only array has a type of its own, for which the kernels would be compiled anew.
+    q = np.require(q, requirements=["C", "A", "W"])
     _check_options(len(q), sets, method, tol, max_iter, time_limit, threads)
     deadline = None if time_limit is None else time.monotonic() + time_limit
     analysis = analyse(sets.problem)
@@ -58,7 +60,7 @@ def project(
             work,
             warm=warm,
             tol=tol,
-            max_iter=max_iter,
+            max_iter=int(max_iter),
             time_limit=time_limit,
             threads=threads,
         )

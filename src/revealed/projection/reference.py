@@ -35,7 +35,10 @@ def reference_projection(
     lines = np.vstack([eq, unit[state == EntryState.FIXED]]).T
     inside, outside = _split(lines)
     base = margin * rays.sum(axis=1)
-    y = _nonnegative_least_squares(outside.T @ rays, outside.T @ (q - base))
+    reduced = outside.T @ rays
+    # A ray that is also a line (an inequality repeating an equality) leaves nothing but rounding.
+    reduced[:, np.linalg.norm(reduced, axis=0) <= 1e-12 * np.linalg.norm(rays, axis=0)] = 0.0
+    y = _nonnegative_least_squares(reduced, outside.T @ (q - base))
     along = inside @ (inside.T @ (q - base - rays @ y))
     point = base + rays @ y + along
     multipliers = np.zeros(len(eq) + len(ub))
