@@ -57,6 +57,8 @@ class Pattern(NamedTuple):
     """For each of those, the slot of its entry in row j."""
     left_end: np.ndarray
     """For each of those, the end of its column."""
+    left_alike: np.ndarray
+    """For each of those, whether it and the next three have the same rows from row j on."""
 
 
 class Analysis(NamedTuple):
@@ -198,6 +200,7 @@ def _factor_pattern(columns: Columns, gram: sparse.csc_array, place: np.ndarray)
         left_start=left_start,
         left_slot=left_slot,
         left_end=left_end,
+        left_alike=_alike(left_start, left_slot, left_end, row),
     )
 
 
@@ -272,6 +275,26 @@ def _left_lists(start, row):
             end[fill[j]] = start[k + 1]
             fill[j] += 1
     return left_start, slot, end
+
+
+@kernel
+def _alike(left_start, left_slot, left_end, row):
+    """Marks the places where four columns in a row reach column j with the same rows."""
+    alike = np.zeros(len(left_slot), np.bool_)
+    for j in range(len(left_start) - 1):
+        for k in range(left_start[j], left_start[j + 1] - 3):
+            same = True
+            for other in range(k + 1, k + 4):
+                length = left_end[k] - left_slot[k]
+                if left_end[other] - left_slot[other] != length:
+                    same = False
+                    break
+                for p in range(length):
+                    if row[left_slot[k] + p] != row[left_slot[other] + p]:
+                        same = False
+                        break
+            alike[k] = same
+    return alike
 
 
 @kernel
