@@ -1,0 +1,1 @@
+"""The experiments: what was timed or counted, against whom, on which machine, written down."""

@@ -1,0 +1,85 @@
+"""Results on disk: the figures with the machine, versions and settings that they belong to."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "revealed", "numpy", "scipy", "numba", "highspy", "cvxpy", "ecos", "osqp", "piqp", "clarabel",
+    "daqp",
+)  # fmt: skip
+
+
+def available_cores() -> int:
+    """Cores that this process may use, which is what counts inside a container."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def surroundings(command: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """What a reader needs to judge the figures: when, where, with which versions and options."""
+    return {
+        "command": command,
+        "settings": settings,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "hardware": {
+            "processor": _processor(),
+            "cores": available_cores(),
+            "memory_gib": _memory_gib(),
+            "system": f"{platform.system()} {platform.machine()}",
+            # Well below 1 on a quiet machine; figures taken on a busy one are not worth keeping.
+            "load_before": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        },
+        "versions": {"python": platform.python_version()}
+        | {name: found for name in PACKAGES if (found := _version(name))},
+    }
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write strict JSON, creating folders; numbers that JSON does not have become null."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(_plain(content), indent=1, allow_nan=False) + "\n", "utf-8")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):  # a numpy scalar
+        value = value.item()
+    if isinstance(value, float):
+        # Four digits are more than any of these measurements can support.
+        return float(f"{value:.4g}") if math.isfinite(value) else None
+    return value
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown"
+
+
+def _memory_gib() -> float | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    except (AttributeError, ValueError, OSError):
+        return None
