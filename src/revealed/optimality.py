@@ -55,6 +55,8 @@ class OptimalitySet:
     """(B, n) int8 codes of EntryState."""
     row_active: np.ndarray
     """(B, m_ub) whether each inequality binds."""
+    row_used: np.ndarray
+    """(m_ub,) whether each inequality binds for any decision of the data set; slices inherit it."""
     snapped: np.ndarray
     """(B,) the largest relative distance from a bound, or of a row from binding, that was read as
     none."""
@@ -78,6 +80,7 @@ class OptimalitySet:
         _refuse_infeasible(problem, X, self.tol)
         self.entry_state, entry_gap = _entry_states(problem, X, self.tol)
         self.row_active, row_gap = _active_rows(problem, X, self.tol)
+        self.row_used = np.asarray(self.row_active.any(axis=0))
         gaps = np.hstack([entry_gap, row_gap])
         read_as_none = gaps <= self.tol
         self.snapped = np.where(read_as_none, gaps, 0.0).max(1, initial=0.0)
@@ -98,7 +101,7 @@ class OptimalitySet:
         chosen = as_index(index, len(self))
         result = object.__new__(OptimalitySet)
         result.problem = self.problem[chosen]
-        result.tol = self.tol
+        result.tol, result.row_used = self.tol, self.row_used
         for name in _PER_INSTANCE:
             setattr(result, name, getattr(self, name)[chosen])
         return result

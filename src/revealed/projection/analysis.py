@@ -14,14 +14,22 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import splu
 
+from ..optimality import OptimalitySet
 from ..problem import LinearProgram
 from .compiled import kernel
 from .factor import factorise
 from .lanes import token
 
 
+MOST_KEPT = 4
+"""Analyses with inequalities left out that are kept with a problem."""
+
+
 class Columns(NamedTuple):
-    """The stacked matrix [A_eq; -A_ub] by columns, in the caller's own rows and units."""
+    """The stacked matrix [A_eq; -A_ub] by columns, in the caller's own units.
+
+    Inequalities that bind for no decision of the data set are left out: their multipliers are 0.
+    """
 
     start: np.ndarray
     """(n + 1,) where each column's entries begin."""
@@ -31,6 +39,8 @@ class Columns(NamedTuple):
     """(1 or B, nnz) values, one line for all instances or one for each."""
     norm: np.ndarray
     """(1 or B, m) Euclidean length of each row; 1 for a row of zeros."""
+    source: np.ndarray
+    """(m,) which of the problem's rows each is, equalities counted first."""
     n_equalities: int
     """Rows below this number are equalities; the others are inequalities."""
 
@@ -83,13 +93,28 @@ class Analysis(NamedTuple):
         return self._replace(columns=columns, pattern=pattern)
 
 
-def analyse(problem: LinearProgram) -> Analysis:
-    """The analysis of a problem, computed once and kept with it (and with its slices)."""
-    return problem.cached("projection.analysis", lambda: _analyse(problem))
+class _Kept(dict[bytes, Analysis]):
+    """The analyses of one problem, by the inequalities they keep; sliced along with the problem."""
+
+    def take(self, index: np.ndarray) -> "_Kept":
+        return _Kept({used: analysis.take(index) for used, analysis in self.items()})
 
 
-def _analyse(problem: LinearProgram) -> Analysis:
-    columns = _stack_columns(problem)
+def analyse(sets: OptimalitySet) -> Analysis:
+    """The analysis of the sets' problem, computed once and kept with it (and with its slices)."""
+    kept = sets.problem.cached("projection.analyses", _Kept)
+    used = sets.row_used
+    # Sets built anew for every batch would each want an analysis: past a few, one serves them all.
+    if used.tobytes() not in kept and len(kept) >= MOST_KEPT:
+        used = np.ones(len(used), bool)
+    key = used.tobytes()
+    if key not in kept:
+        kept[key] = _analyse(sets.problem, used)
+    return kept[key]
+
+
+def _analyse(problem: LinearProgram, used: np.ndarray) -> Analysis:
+    columns = _stack_columns(problem, used)
     n_rows, n = columns.norm.shape[1], problem.n_variables
     ones = np.ones(len(columns.row))
     touches = sparse.csc_array((ones, columns.row, columns.start), shape=(n_rows, n))
@@ -110,22 +135,25 @@ def _first_factor(columns: Columns, pattern: Pattern) -> np.ndarray:
     return L
 
 
-def _stack_columns(problem: LinearProgram) -> Columns:
+def _stack_columns(problem: LinearProgram, used: np.ndarray) -> Columns:
     eq, ub = problem.eq_rows, problem.ub_rows
-    shape = (eq.shape[0] + ub.shape[0], problem.n_variables)
-    lines = max(len(eq.data), len(ub.data))
-    values = np.hstack(
-        [np.broadcast_to(part, (lines, part.shape[1])) for part in (eq.data, -ub.data)]
+    source = np.concatenate([np.ones(eq.shape[0], bool), used]).nonzero()[0]
+    row = np.repeat(
+        np.arange(eq.shape[0] + ub.shape[0]), np.r_[np.diff(eq.indptr), np.diff(ub.indptr)]
     )
-    row = np.repeat(np.arange(shape[0]), np.r_[np.diff(eq.indptr), np.diff(ub.indptr)])
     column = np.r_[eq.indices, ub.indices]
+    kept = np.isin(row, source).nonzero()[0]
+    row, column = np.searchsorted(source, row[kept]), column[kept]
+    lines = max(len(eq.data), len(ub.data))
+    parts = [np.broadcast_to(part, (lines, part.shape[1])) for part in (eq.data, -ub.data)]
+    values = np.hstack(parts)[:, kept]
     order = np.lexsort((row, column))
-    value = np.ascontiguousarray(values[:, order])
     return Columns(
-        start=np.searchsorted(column[order], np.arange(shape[1] + 1)).astype(np.int64),
+        start=np.searchsorted(column[order], np.arange(problem.n_variables + 1)).astype(np.int64),
         row=row[order].astype(np.int64),
-        value=value,
-        norm=_row_lengths(values, row, shape[0]),
+        value=np.ascontiguousarray(values[:, order]),
+        norm=_row_lengths(values, row, len(source)),
+        source=source.astype(np.int64),
         n_equalities=eq.shape[0],
     )
 

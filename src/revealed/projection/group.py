@@ -146,12 +146,12 @@ def _load_rows(columns, pattern, job, b, lane, unit, multipliers, group):
     for i in range(columns.norm.shape[1]):
         at = pattern.place[i] * width + lane
         bound = i >= columns.n_equalities
-        there = not bound or job.active[b, i - columns.n_equalities]
+        there = not bound or job.active[b, columns.source[i] - columns.n_equalities]
         norm = columns.norm[b if len(columns.norm) > 1 else 0, i]
         group.bounded[at] = 1.0 if bound and there else 0.0
         group.absent[at] = 0.0 if there else 1.0
         group.least[at] = job.margin[b] * unit * norm if bound and there else 0.0
-        group.v[at] = multipliers[b, i] * unit * norm if there else 0.0
+        group.v[at] = multipliers[b, columns.source[i]] * unit * norm if there else 0.0
 
 
 @kernel
@@ -171,4 +171,5 @@ def store_multipliers(columns, pattern, ids, group, multipliers):
                 elif group.absent[at] > 0:
                     value = 0.0
                 group.v[at] = value
-                multipliers[b, i] = value / columns.norm[line, i] * group.scale[lane]
+                scaled = value / columns.norm[line, i] * group.scale[lane]
+                multipliers[b, columns.source[i]] = scaled

@@ -26,6 +26,10 @@ tiny."""
 SLOPE = 0.1
 """The line search stops when the slope has fallen to this share of its start."""
 TRIALS = 30
+MOVES = 4
+"""Exact steps after which the springs have been moved often enough to hold the bounds."""
+EXACT = 1e-7
+"""A full step within one piece that leaves more slope than this was not solved exactly."""
 
 
 @kernel
@@ -46,12 +50,12 @@ def newton(columns, pattern, first, job, ids, cap, patience, still, fresh, multi
     t, dt = zeros(n, width), zeros(n, width)
     g, d, work, zeta = zeros(m, width), zeros(m, width), zeros(m, width), zeros(m, width)
     lane_ids = np.empty(width, np.int64)
-    settled, cuts = np.empty(width), np.empty(width)
+    settled, cuts, exact = np.empty(width), np.empty(width), np.empty(width)
     for begin in range(0, len(ids), width):
         for lane in range(width):
             lane_ids[lane] = ids[begin + lane] if begin + lane < len(ids) else -1
             settled[lane] = 1.0 if lane_ids[lane] < 0 else 0.0
-            cuts[lane] = 0.0
+            cuts[lane], exact[lane] = 0.0, 0.0
         load_group(columns, pattern, job, lane_ids, multipliers, group, w)
         value = pattern.entry_value[lane_ids[0] if len(pattern.entry_value) > 1 else 0]
         if fresh:
@@ -67,7 +71,7 @@ def newton(columns, pattern, first, job, ids, cap, patience, still, fresh, multi
             for lane in range(width):
                 if settled[lane] == 0.0:
                     steps[lane_ids[lane]] += 1
-            _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cuts, w)
+            _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cuts, exact, w)
             for lane in range(width):
                 if cuts[lane] >= patience:
                     settled[lane] = 1.0
@@ -179,7 +183,7 @@ def _close_rows(columns, pattern, group, zeta, opening, square, still, g, L, set
 
 
 @kernel
-def _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cuts, w):
+def _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cuts, exact, w):
     """Move v along d to where the slope has (nearly) vanished, and settle lanes that have nothing
     left to change.
 
@@ -197,12 +201,13 @@ def _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cut
             move = muladd(splat(value[e], w), load(d, pattern.entry_row[e], w), move)
         store(dt, j, move)
     enough = larger_of(first, zero - first) * splat(SLOPE, w)
-    alpha, low, high, same = one, zero, splat(1e300, w), zero
+    alpha, low, high, same, flat = one, zero, splat(1e300, w), zero, zero
     for trial in range(TRIALS):
         slope, curve, changed = _slope(columns, group, zeta, t, dt, d, alpha, w)
         steep = greater(larger_of(slope, zero - slope), enough)
         if trial == 0:
             same = (one - greater(changed, zero)) * (one - steep)
+            flat = greater(enough * splat(EXACT, w), larger_of(slope, zero - slope))
             store(cuts, 0, load(cuts, 0, w) + steep)
         if not _any(steep, w):
             break
@@ -219,8 +224,12 @@ def _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cut
     alpha = alpha * keep
     for i in range(m):
         store(group.v, i, muladd(alpha, load(d, i, w), load(group.v, i, w)))
-    moved = _move_rest_points(group, zeta, same * keep, w)
-    finished = same * greater(splat(1e-12, w), moved)
+    store(exact, 0, muladd(same, flat, load(exact, 0, w)))
+    if columns.n_equalities == m:
+        finished = greater(load(exact, 0, w), zero)
+    else:
+        _move_rest_points(group, zeta, same * keep, w)
+        finished = greater(load(exact, 0, w), splat(MOVES, w))
     store(settled, 0, larger_of(finished, load(settled, 0, w)))
 
 
@@ -255,18 +264,13 @@ def _slope(columns, group, zeta, t, dt, d, alpha, w):
 
 @kernel
 def _move_rest_points(group, zeta, where, w):
-    """Multiplier update of the springs; returns the largest move, which measures how far the
-    bounds are from exact."""
+    """Multiplier update of the springs, in the lanes chosen by `where`."""
     zero = splat(0.0, w)
-    largest = zero
     for i in range(len(zeta) // len(w)):
         rest = load(zeta, i, w)
         stretch = load(group.v, i, w) - load(group.least, i, w) - rest
         target = larger_of(zero - stretch, zero) * load(group.bounded, i, w)
-        change = (target - rest) * load(group.bounded, i, w)
-        largest = larger_of(larger_of(change, zero - change), largest)
         store(zeta, i, select(where, target, rest))
-    return largest
 
 
 @kernel

@@ -48,10 +48,11 @@ def project(
     q = np.require(q, requirements=["C", "A", "W"])
     _check_options(len(q), sets, method, tol, max_iter, time_limit, threads)
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    analysis = analyse(sets.problem)
+    analysis = analyse(sets)
     job = Job(q, sets.entry_state, sets.row_active, sets.margins)
-    work = Work.empty(len(q), q.shape[1], analysis.columns.norm.shape[1])
-    warm = _read_warm_start(warm_start, work.multipliers)
+    n_rows = sets.problem.eq_rows.shape[0] + sets.problem.ub_rows.shape[0]
+    work = Work.empty(len(q), q.shape[1], n_rows)
+    warm = _read_warm_start(warm_start, sets, work.multipliers)
     late = False
     if len(q) and method in ("auto", "kernel"):
         late = run_kernel(
@@ -106,7 +107,7 @@ def _result(work: Work, restore: Any, tol: float, max_iter: int, late: bool) -> 
     return Projection(*(restore(array) for array in arrays))
 
 
-def _read_warm_start(warm_start: Any, multipliers: np.ndarray) -> bool:
+def _read_warm_start(warm_start: Any, sets: OptimalitySet, multipliers: np.ndarray) -> bool:
     """Copy the multipliers of an earlier projection into `multipliers`; False if there are none."""
     if warm_start is None:
         return False
@@ -120,6 +121,7 @@ def _read_warm_start(warm_start: Any, multipliers: np.ndarray) -> bool:
     if not np.isfinite(array).all():
         raise InputError("`warm_start` must be finite; drop it to start afresh.")
     multipliers[:] = array
+    multipliers[:, sets.problem.eq_rows.shape[0] :][~sets.row_active] = 0.0
     return True
 
 
