@@ -20,7 +20,6 @@ from .compiled import kernel
 from .factor import factorise
 from .lanes import token
 
-
 MOST_KEPT = 4
 """Analyses with inequalities left out that are kept with a problem."""
 
