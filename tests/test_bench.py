@@ -163,7 +163,7 @@ def test_quick_projection_benchmark_writes_what_it_measured(tmp_path, capsys):
     assert {(row["case"], row["regime"]) for row in content["rows"]} == {
         (case, regime)
         for case in ("knapsack 10", "grid 5x5")
-        for regime in ("cold", "almost", "warm")
+        for regime in ("cold", "almost", "near", "warm")
     }
     for row in content["rows"]:
         for entry in [*row["ours"].values(), *row["rivals"].values()]:

@@ -1,8 +1,10 @@
 """The projection problems on which everyone is timed: one family, one regime, one batch.
 
-Letters: B batch, n cost entries, m rows. Three regimes of predictions `q`:
+Letters: B batch, n cost entries, m rows. Four regimes of predictions `q`:
 - cold: random costs that have nothing to do with the decisions (training begins like this);
 - almost: a point of the set moved by 0.1% of its length (training ends like this);
+- near: the costs behind the decisions moved by 1%, margin 0.01: most entries lie well inside their
+  limits, and which ones bind is all there is to find (Newton alone takes dozens of steps here);
 - warm: the cold costs moved by 1%, with the solution of the unmoved ones at hand (the next epoch).
 """
 
@@ -18,7 +20,9 @@ from scipy import sparse
 
 from ..errors import InputError
 
-REGIMES = ("cold", "almost", "warm")
+REGIMES = ("cold", "almost", "near", "warm")
+NEAR_MARGIN = 0.01
+"""Margin of the `near` regime, for costs of size about 1."""
 # 56, 223 and 643 rows, about three times more each time, and bounded when the cost is perturbed.
 NETLIB_NAMES = ("adlittle", "e226", "bnl1")
 
@@ -152,11 +156,11 @@ def standard_families(
 
 
 def cases_of(family: Family, batch: int, seed: int = 0) -> Iterator[Case]:
-    """The three regimes of one family, on the same decisions."""
+    """The four regimes of one family, on the same decisions."""
     from .. import OptimalitySet, project
 
     rng = np.random.default_rng(seed)
-    decisions = _decisions(family, batch, rng)
+    decisions, behind = _decisions(family, batch, rng)
     sets = OptimalitySet(family.problem, decisions, margin=family.margin)
     costs = family.draw(rng, batch)
     inside = project(costs, sets).point
@@ -173,6 +177,14 @@ def cases_of(family: Family, batch: int, seed: int = 0) -> Iterator[Case]:
     )
     yield cold
     yield replace(cold, regime="almost", costs=_moved(inside, 1e-3, rng))
+    slight = min(family.margin, NEAR_MARGIN)
+    yield replace(
+        cold,
+        regime="near",
+        costs=_moved(behind, 1e-2, rng),
+        margin=slight,
+        sets=OptimalitySet(family.problem, decisions, margin=slight),
+    )
     yield replace(cold, regime="warm", costs=_moved(costs, 1e-2, rng), previous=costs)
 
 
@@ -190,14 +202,19 @@ def _moved(points: np.ndarray, share: float, rng: np.random.Generator) -> np.nda
     return points + share * length[:, None] * noise
 
 
-def _decisions(family: Family, batch: int, rng: np.random.Generator) -> np.ndarray:
-    """(batch, n) optimal decisions; draws under which the problem is unbounded are drawn again."""
+def _decisions(
+    family: Family, batch: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """(batch, n) optimal decisions and the costs behind them; unbounded draws are drawn again."""
     found: list[np.ndarray] = []
+    behind: list[np.ndarray] = []
     for _ in range(20):
-        solution = family.problem.solve(family.draw(rng, batch - len(found)))
+        costs = family.draw(rng, batch - len(found))
+        solution = family.problem.solve(costs)
         found.extend(solution.x[solution.optimal])
+        behind.extend(costs[solution.optimal])
         if len(found) == batch:
-            return np.array(found)
+            return np.array(found), np.array(behind)
     raise RuntimeError(f"{family.name}: costs with a finite optimum are too rare to draw {batch}.")
 
 

@@ -123,7 +123,7 @@ def _work_through(
     still = tol if warm else STILL * tol
     run_newton(ids, min(QUICK_STEPS, max_iter), PATIENCE, still, fresh=not warm)
     for goal, polish in STAGES:
-        ids = ids[answer.residual[ids] > tol]
+        ids = ids[~(answer.residual[ids] <= tol)]
         if len(ids) == 0 or steps_left(ids) <= 0 or stop[0]:
             return
         before, reached = multipliers[ids], answer.residual[ids]
@@ -131,7 +131,7 @@ def _work_through(
         interior(columns, pattern, job, ids, cap, goal, multipliers, steps, stop, w)
         polish = min(polish, steps_left(ids))
         run_newton(ids, polish, polish + 1, STILL * tol, fresh=False)
-        worse = answer.residual[ids] > reached
+        worse = ~(answer.residual[ids] <= reached)
         if worse.any():
             multipliers[ids[worse]] = before[worse]
             certify(columns, pattern, job, ids[worse], multipliers, answer, token(1))

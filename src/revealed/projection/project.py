@@ -81,7 +81,7 @@ def _hand_on(
 ) -> bool:
     """Give instances still above `tol` to the slower solvers; keep whatever has the smaller
     residual."""
-    if not (work.answer.residual > tol).any():
+    if (work.answer.residual <= tol).all():
         return False
     names = available_fallbacks(job.cost.shape[1]) if method == "auto" else [method]
     for name in names:
