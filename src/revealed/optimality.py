@@ -112,7 +112,8 @@ class OptimalitySet:
 
         c, restore = as_costs(costs, self.problem.n_variables, "costs")
         p = project(c, self)
-        size = np.maximum(np.linalg.norm(c, axis=1), self.margins)
+        largest = np.maximum(np.abs(c).max(axis=1, initial=0.0), np.finfo(float).tiny)
+        size = np.maximum(largest * np.linalg.norm(c / largest[:, None], axis=1), self.margins)
         return restore(p.solved & (p.distance <= tol * size))
 
     def slack(self, costs: Any) -> Any:
@@ -176,7 +177,8 @@ def _margins(margin: Any, size: int) -> np.ndarray:
 
 
 def _tolerance(tol: Any) -> float:
-    value = float(to_float64(tol, "tol"))
+    array = to_float64(tol, "tol")
+    value = float(array) if array.ndim == 0 else np.nan
     if not 0 <= value < 0.1:
         raise InputError(f"`tol` must be at least 0 and below 0.1; got {tol}. The default is 1e-5.")
     return value
@@ -222,6 +224,7 @@ def _entry_states(
         below = np.abs(X - lb) / (1.0 + np.abs(lb))
         above = np.abs(ub - X) / (1.0 + np.abs(ub))
         fixed = ub - lb <= tol * (1.0 + np.minimum(np.abs(lb), np.abs(ub)))
+        fixed &= np.isfinite(ub - lb)  # inf <= inf: no bound at all is not a narrow one
     # |x - inf| / (1 + inf) is NaN: no such bound, so infinitely far away.
     below, above = (np.where(np.isnan(a), np.inf, a) for a in (below, above))
     state = np.full(X.shape, EntryState.FREE, np.int8)

@@ -141,8 +141,9 @@ class _alarm:
     """Sets stop[0] when the time is up; the kernels look at it once a step."""
 
     def __init__(self, stop: np.ndarray, seconds: float | None):
-        self.timer = None if seconds is None else threading.Timer(seconds, stop.fill, (1,))
-        if self.timer is not None:
+        self.timer = None
+        if seconds is not None and seconds < threading.TIMEOUT_MAX:
+            self.timer = threading.Timer(float(seconds), stop.fill, (1,))
             self.timer.daemon = True
 
     def __enter__(self) -> None:
@@ -193,6 +194,7 @@ def recertify(
     """Judge other multipliers of instance b, polished by Newton if asked; keep the best."""
     columns, pattern, residual = analysis.columns, analysis.pattern, work.answer.residual
     before, reached = work.multipliers[b].copy(), residual[b]
+    reached = np.inf if np.isnan(reached) else reached
     ids, w = np.array([b]), token(1)
     work.multipliers[b] = multipliers
     if polish:

@@ -43,6 +43,11 @@ def project(
     whole call. An instance is `solved` only if its residual, computed afresh from the definition,
     is at most `tol`.
     """
+    if not isinstance(sets, OptimalitySet):
+        raise InputError(
+            f"`sets` must be an OptimalitySet; got {type(sets).__name__}. "
+            "Build one with rv.OptimalitySet(problem, decisions)."
+        )
     q, restore = as_costs(costs, sets.problem.n_variables, "costs")
     # A read-only array has a type of its own, for which the kernels would be compiled anew.
     q = np.require(q, requirements=["C", "A", "W"])
@@ -67,7 +72,16 @@ def project(
         )
     if len(q) and method != "kernel":
         late |= _hand_on(analysis, job, work, sets, method, tol, deadline)
+    _certify_the_rest(analysis, job, work, sets)
     return _result(work, restore, tol, max_iter, late)
+
+
+def _certify_the_rest(analysis: Analysis, job: Job, work: Work, sets: OptimalitySet) -> None:
+    """Instances that no solver came to, or gave up on, get the point of the least multipliers."""
+    for b in np.flatnonzero(~np.isfinite(work.answer.residual)):
+        least = np.zeros(work.multipliers.shape[1])
+        least[sets.problem.eq_rows.shape[0] :][sets.row_active[b]] = sets.margins[b]
+        recertify(analysis, job, work, int(b), least, polish=False)
 
 
 def _hand_on(
@@ -97,7 +111,8 @@ def _hand_on(
 
 
 def _result(work: Work, restore: Any, tol: float, max_iter: int, late: bool) -> Projection:
-    solved = work.answer.residual <= tol
+    # A distance of inf: the answer is beyond float64.
+    solved = (work.answer.residual <= tol) & np.isfinite(work.answer.distance)
     status = np.full(len(solved), ProjectionStatus.INACCURATE, np.int8)
     status[work.steps >= max_iter] = ProjectionStatus.MAX_ITER
     if late:
@@ -141,11 +156,12 @@ def _check_options(
         )
     if method not in METHODS:
         raise InputError(f"`method` must be one of {', '.join(METHODS)}; got {method!r}.")
-    if not (isinstance(tol, int | float) and 0 < tol < 1):
+    if not (isinstance(tol, int | float | np.number) and 0 < tol < 1):
         raise InputError(f"`tol` must be between 0 and 1; got {tol!r}. The default is 1e-8.")
     if not (isinstance(max_iter, int | np.integer) and max_iter >= 1):
         raise InputError(f"`max_iter` must be a whole number of at least 1; got {max_iter!r}.")
-    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit >= 0):
+    number = isinstance(time_limit, int | float | np.number)
+    if time_limit is not None and not (number and time_limit >= 0):
         raise InputError(f"`time_limit` must be None or seconds of at least 0; got {time_limit!r}.")
     if threads is not None and not (isinstance(threads, int | np.integer) and threads >= 1):
         raise InputError(f"`threads` must be None or at least 1; got {threads!r}.")
