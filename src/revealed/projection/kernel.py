@@ -25,7 +25,7 @@ LANES = 8
 QUICK_STEPS = 10
 """Newton steps before the interior point takes over; from a fresh start most batches need one or
 two."""
-PATIENCE = 2
+PATIENCE = 4
 """Cut steps after which the interior point takes over sooner."""
 STILL = 0.01
 """Newton goes on until the residual is this share of the tolerance, where it can."""
