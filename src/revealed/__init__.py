@@ -3,13 +3,19 @@
     problem = rv.problems.grid_shortest_path(5, 5)   # what the decision maker may do
     sets = rv.OptimalitySet(problem, decisions)      # all costs that explain each decision
     nearest = rv.project(costs, sets)                # the closest of them to a prediction
+    model = rv.InverseRegressor(problem).fit(Z, decisions)   # contexts -> costs -> decisions
 
-Importing this loads numpy, scipy and numba; everything else is imported where it is used.
+Importing this loads numpy, scipy and numba; torch and scikit-learn come with the first name that
+needs them, everything else where it is used.
 """
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
+from . import metrics as metrics
 from . import problems as problems
+from . import theory as theory
 from .errors import InfeasibleDecisionError as InfeasibleDecisionError
 from .errors import InputError as InputError
 from .errors import MissingDependencyError as MissingDependencyError
@@ -23,6 +29,33 @@ from .problem import LinearProgram as LinearProgram
 from .projection import Projection as Projection
 from .projection import ProjectionStatus as ProjectionStatus
 from .projection import project as project
+
+if TYPE_CHECKING:
+    from . import fit as fit
+    from . import losses as losses
+    from .fit import InverseRegressor as InverseRegressor
+    from .losses import ProjectionLoss as ProjectionLoss
+
+# Names that bring torch or scikit-learn, and the module each comes from.
+_ON_FIRST_USE = {
+    "losses": "losses",
+    "ProjectionLoss": "losses",
+    "fit": "fit",
+    "InverseRegressor": "fit",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _ON_FIRST_USE[name]
+    module = import_module(f".{home}", __name__)
+    return module if name == home else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ON_FIRST_USE})
+
 
 try:
     __version__ = version("revealed")
@@ -40,6 +73,12 @@ __all__ = [  # noqa: RUF022
     "project",
     "Projection",
     "ProjectionStatus",
+    "losses",
+    "ProjectionLoss",
+    "fit",
+    "InverseRegressor",
+    "metrics",
+    "theory",
     "RevealedError",
     "InputError",
     "ShapeError",

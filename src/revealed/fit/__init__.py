@@ -1,0 +1,50 @@
+"""Fitting models of costs to decisions: POCS, first-order methods, and a scikit-learn estimator.
+
+The names that need torch or scikit-learn are loaded when they are first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .certificate import Certificate as Certificate
+from .history import History as History
+from .history import StopReason as StopReason
+from .models import CostModel as CostModel
+from .models import KernelModel as KernelModel
+from .models import LinearModel as LinearModel
+from .models import SharedModel as SharedModel
+from .pocs import pocs as pocs
+
+if TYPE_CHECKING:
+    from .estimator import InverseRegressor as InverseRegressor
+    from .torch_model import TorchModel as TorchModel
+    from .training import TrainSettings as TrainSettings
+    from .training import erm as erm
+
+_LAZY = {
+    "TorchModel": "torch_model",
+    "TrainSettings": "training",
+    "erm": "training",
+    "InverseRegressor": "estimator",
+}
+
+__all__ = [  # noqa: RUF022  (in reading order)
+    "LinearModel",
+    "SharedModel",
+    "KernelModel",
+    "TorchModel",
+    "CostModel",
+    "pocs",
+    "erm",
+    "TrainSettings",
+    "History",
+    "StopReason",
+    "Certificate",
+    "InverseRegressor",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_LAZY[name]}", __name__), name)

@@ -1,0 +1,119 @@
+"""Whatever holds the contexts (numpy, torch, pandas, a memory map) becomes a checked array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays import is_torch, to_float64
+from ..errors import InputError, ShapeError
+from ..optimality import OptimalitySet
+from .least_squares import chunks
+
+LARGEST = 1e120
+"""Of a number whose square, summed over a data set, is still one."""
+
+_SHAPES = {2: "(B, d), one row of features for each sample", 3: "(B, n, p), features of each entry"}
+
+
+def as_contexts(Z: Any, ndim: int = 2) -> np.ndarray:
+    """A finite float64 array of `ndim` dimensions with the values of `Z`.
+
+    A float64 memory map stays on disk: it is read chunk by chunk, here and later.
+    """
+    array = to_float64(Z, "Z")
+    if array.ndim != ndim:
+        hint = {1: " For one feature use `Z[:, None]`.", 3: ' Use model="shared" for these.'}
+        raise ShapeError(
+            f"`Z` must have shape {_SHAPES[ndim]}; got {array.shape}.{hint.get(array.ndim, '')}"
+        )
+    if 0 in array.shape:
+        raise ShapeError(f"`Z` must hold at least one sample and one feature; got {array.shape}.")
+    refuse_bad_numbers(array)
+    return np.ascontiguousarray(array)
+
+
+def refuse_bad_numbers(array: np.ndarray) -> None:
+    """Name the first entry that is NaN or infinite, and features too large or small to square."""
+    largest = np.zeros(array.shape[-1])
+    for part in chunks(len(array)):
+        size = np.abs(array[part])
+        if not np.isfinite(size).all():
+            place = np.argwhere(~np.isfinite(size))[0]
+            place[0] += part.start
+            got = "NaN" if np.isnan(array[tuple(place)]) else f"{array[tuple(place)]}"
+            raise InputError(
+                f"`Z` must be finite; got {got} in sample {place[0]}, feature "
+                f"{', '.join(str(i) for i in place[1:])}. Fill or drop such samples first."
+            )
+        largest = np.maximum(largest, size.reshape(-1, len(largest)).max(axis=0, initial=0.0))
+    extreme = np.flatnonzero((largest > LARGEST) | ((largest < 1 / LARGEST) & (largest > 0)))
+    if extreme.size:
+        raise InputError(
+            f"The largest entry of feature {extreme[0]} is {largest[extreme[0]]:.3g}, which cannot "
+            "be squared and summed safely. Measure the feature in another unit."
+        )
+
+
+def check_data(contexts: int, sets: OptimalitySet) -> None:
+    """Refuse contexts and decisions of different length, and margins that cannot be squared."""
+    check_length(contexts, len(sets))
+    extreme = (sets.margins > LARGEST) | ((sets.margins < 1 / LARGEST) & (sets.margins > 0))
+    if extreme.any():
+        raise InputError(
+            f"`margin` is {sets.margins[extreme][0]:.3g}, which cannot be squared and summed "
+            "safely. The margin only sets the unit in which costs are measured; 1 is usual."
+        )
+
+
+def check_length(contexts: int, decisions: int) -> None:
+    """Refuse contexts and decisions of different length."""
+    if contexts != decisions:
+        raise ShapeError(
+            f"`Z` must have one row for each of the {decisions} decisions; got {contexts}. "
+            "Check that contexts and decisions come from the same samples, in the same order."
+        )
+    if decisions == 0:
+        raise ShapeError("There is nothing to learn from: `Z` and the decisions are empty.")
+
+
+def checked_contexts(estimator: Any, Z: Any, *, reset: bool) -> Any:
+    """Z as a finite float64 array, or as it is for a torch module; features counted and named.
+
+    With `reset` the estimator takes their number and names down, otherwise it compares.
+    """
+    from sklearn.utils import check_array
+    from sklearn.utils.validation import validate_data
+
+    if not isinstance(estimator.model, str):
+        if reset:
+            estimator.n_features_in_ = int(np.prod(np.shape(Z)[1:]))
+        return Z
+    if is_torch(Z):
+        array = to_float64(Z, "Z")
+    else:
+        array = check_array(
+            Z, dtype="float64", order="C", ensure_all_finite=False, allow_nd=True, input_name="Z"
+        )
+    if array.ndim < 3:
+        validate_data(estimator, Z, reset=reset, skip_check_array=True)
+    elif reset:
+        estimator.n_features_in_ = array.shape[-1]
+    elif array.shape[-1] != estimator.n_features_in_:
+        raise ShapeError(
+            f"`Z` has {array.shape[-1]} features of each entry; the model has learnt from "
+            f"{estimator.n_features_in_}."
+        )
+    refuse_bad_numbers(array)
+    return array
+
+
+def like(given: Any, array: np.ndarray) -> Any:
+    """`array` itself, or where `given` is a tensor, a tensor of its device and floating dtype."""
+    if not is_torch(given):
+        return array
+    import torch
+
+    dtype = given.dtype if given.is_floating_point() else torch.float64
+    return torch.from_numpy(array).to(given.device, dtype)

@@ -1,0 +1,91 @@
+"""Whatever tells the decisions (arrays, an OptimalitySet, true costs) becomes an OptimalitySet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays import is_torch, to_float64
+from ..errors import InputError, ShapeError
+from ..optimality import OptimalitySet
+from ..oracle import SolveStatus
+from ..problem import LinearProgram
+from .contexts import check_length
+
+
+def as_sets(
+    problem: LinearProgram, X: Any, true_costs: Any, *, margin: Any, size: int
+) -> OptimalitySet:
+    """The sets of `size` decisions, of which exactly one of `X` and `true_costs` tells.
+
+    An OptimalitySet keeps its own constraints and margin.
+    """
+    if (X is None) == (true_costs is None):
+        # The first words are those that scikit-learn's tools look for.
+        got = "got None" if X is None else "got two"
+        raise InputError(
+            f"Expected array-like (array or non-string sequence), {got}: give decisions "
+            "fit(Z, X), or true costs fit(Z, true_costs=C)."
+        )
+    if X is None:
+        X = _optimal_decisions(problem, true_costs)
+    X = joined(X)
+    if not isinstance(X, OptimalitySet):
+        X = _numbers(X)
+        check_length(size, len(X) if X.ndim else 1)
+        X = OptimalitySet(problem, X, margin)
+    if X.problem.n_variables != problem.n_variables:
+        raise ShapeError(
+            f"The sets have {X.problem.n_variables} cost entries; the problem has "
+            f"{problem.n_variables}."
+        )
+    check_length(size, len(X))
+    return X
+
+
+def joined(parts: Any) -> Any:
+    """One OptimalitySet of a list of them, as which scikit-learn's cross-validation hands a part
+    of one over; anything else as it is."""
+    if not (isinstance(parts, list) and parts and isinstance(parts[0], OptimalitySet)):
+        return parts
+    first = parts[0]
+    if any(part.problem is not first.problem for part in parts):
+        raise InputError(
+            "Sets whose constraints differ by instance cannot be joined again once they are cut "
+            "into single ones, as scikit-learn's cross-validation does. Loop over the folds and "
+            "use `sets[index]`."
+        )
+    decisions = np.vstack([part.decisions for part in parts])
+    margins = np.concatenate([part.margins for part in parts])
+    return OptimalitySet(first.problem, decisions, margins, tol=first.tol)
+
+
+def _numbers(X: Any) -> np.ndarray:
+    """Decisions as float64; objects that are numbers (columns of mixed kinds in pandas) too."""
+    if not is_torch(X) and np.asarray(X).dtype == object:
+        try:
+            X = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"`decisions` must hold numbers: {error}.") from error
+    return to_float64(X, "decisions")
+
+
+def _optimal_decisions(problem: LinearProgram, true_costs: Any) -> np.ndarray:
+    answer = problem.solve(to_float64(true_costs, "true_costs"))
+    bad = np.flatnonzero(answer.status != SolveStatus.OPTIMAL)
+    if bad.size:
+        raise InputError(
+            f"Sample {bad[0]} of `true_costs` has no decision to learn from ({bad.size} of "
+            f"{len(answer)} have none). {SolveStatus(int(answer.status[bad[0]])).sentence}"
+        )
+    return answer.x
+
+
+def check_learnable(problem: Any) -> None:
+    """Refuse what is not a problem before anything else is done with it."""
+    if not isinstance(problem, LinearProgram):
+        raise InputError(
+            f"`problem` must be a LinearProgram; got {type(problem).__name__}. "
+            "Build one with rv.LinearProgram(...) or from rv.problems."
+        )

@@ -1,0 +1,86 @@
+"""POCS, the paper's Algorithm 1: alternate between the sets that explain the decisions and what
+the model can say.
+
+    q_i = P_i(f(z_i))            project every predicted cost onto its set
+    f = argmin sum |f(z_i) - q_i|^2    fit the model to the projections
+
+For a linear model this is preconditioned gradient descent on h, the mean of 1/2 distance^2, with
+step 1: it never raises h, and converges linearly to a model that explains every decision if there
+is one, else to the closest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import InputError
+from ..optimality import OptimalitySet
+from .certificate import Certificate
+from .contexts import check_data
+from .history import History, StopReason, has_stalled
+from .models import CostModel
+from .progress import progress
+from .sweep import WarmStart, sweep
+
+Monitor = Callable[[CostModel], dict[str, Any]]
+
+
+def pocs(
+    model: CostModel,
+    Z: Any,
+    sets: OptimalitySet,
+    *,
+    max_iter: int = 150,
+    tol: float = 1e-6,
+    window: int = 10,
+    warm_start: bool = True,
+    monitor: Monitor | None = None,
+    threads: int | None = None,
+    verbose: bool = False,
+) -> History:
+    """Fit `model` in place to contexts `Z` (B, ...) and the sets of the decisions taken there.
+
+    Stops when every cost is within `tol` of its set, relative to the length of the cost or the
+    margin (the model interpolates); when h has fallen by less than `tol`, relatively, over
+    `window` iterations; or after `max_iter` updates. `history.reason` says which. Data are read in
+    chunks; besides them the pass keeps one number for each row of the problem and sample, the
+    start of the next projection (`warm_start=False` does without). `monitor(model)` adds columns.
+    """
+    _check_options(max_iter, tol, window)
+    check_data(len(Z), sets)
+    features = model.prepare(Z, sets.problem.n_variables)
+    warm = WarmStart(len(sets), keep=warm_start)
+    history, fitting = History(), 0.0
+    with progress("POCS", max_iter, verbose=verbose) as show:
+        while history.reason is None:
+            done = sweep(model, features, sets, warm=warm, threads=threads)
+            row = {"iteration": len(history), "loss": done.h + model.penalty()} | done.row()
+            row["fit_seconds"] += fitting
+            history.append(row | (monitor(model) if monitor else {}))
+            show(history.rows[-1])
+            history.reason = _reason(history, max_iter, tol, window)
+            started = time.perf_counter()
+            if history.reason is None:
+                model.refit()
+            fitting = time.perf_counter() - started
+    history.certificate = Certificate.of(done, tol, history.reason)
+    return history
+
+
+def _reason(history: History, max_iter: int, tol: float, window: int) -> StopReason | None:
+    if history.rows[-1]["max_relative"] <= tol:
+        return StopReason.INTERPOLATED
+    if has_stalled([row["loss"] for row in history.rows[-1 - window :]], tol, window):
+        return StopReason.NO_PROGRESS
+    return StopReason.CAP if len(history) > max_iter else None
+
+
+def _check_options(max_iter: int, tol: float, window: int) -> None:
+    if max_iter < 0:
+        raise InputError(f"`max_iter` must be at least 0; got {max_iter}.")
+    if not tol >= 0:
+        raise InputError(f"`tol` must be at least 0; got {tol}. 0 runs up to `max_iter`.")
+    if window < 1:
+        raise InputError(f"`window` must be at least 1; got {window}.")

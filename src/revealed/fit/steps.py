@@ -1,0 +1,254 @@
+"""One update of a model on one batch: torch's optimisers, Armijo's line search, preconditioned
+steps.
+
+Each step asks the objective once for the costs of its batch and their loss; the projections behind
+that are the expensive part. Letters: B samples of a batch, n cost entries.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError
+from ..losses import ProjectionLoss
+from ..optimality import OptimalitySet
+from .contexts import LARGEST
+from .models import CostModel
+from .sweep import Tally
+from .torch_model import OPTIMISERS, TorchModel, make_optimiser, penalty, to_module
+
+DEFAULT_STEPS = {"armijo": 1.0, "preconditioned": 1.0, "sgd": 0.1, "adam": 0.01, "adagrad": 0.1}
+FULL_BATCH = ("armijo", "preconditioned")
+SHARE = 0.5
+"""Of step times |gradient|^2: the fall of the loss that Armijo's rule asks for."""
+TRIALS = 60
+"""Steps tried by a line search; as many halvings leave nothing."""
+
+
+class Objective:
+    """The loss of a batch plus the ridge penalty, and a tally of what was seen on the way."""
+
+    def __init__(self, module: nn.Module, loss: ProjectionLoss, ridge: float) -> None:
+        self.module = module
+        self.loss = loss
+        self.ridge = ridge
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin a new tally, as each epoch does."""
+        self.tally = Tally()
+        self._total, self._samples = 0.0, 0
+
+    @property
+    def mean(self) -> float:
+        """The value of the batches counted, averaged over their samples."""
+        return self._total / self._samples
+
+    def __call__(
+        self, batch: Any, sets: OptimalitySet, index: np.ndarray, *, count: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """Costs (B, n) and the scalar to minimise; with `count` the batch enters the tally."""
+        costs = self.module(to_module(batch, self.module))
+        if not costs.detach().abs().max() <= LARGEST:  # neither is NaN
+            if count:
+                raise InputError(
+                    "The training has diverged: some predicted costs are beyond all bounds. "
+                    "Choose a smaller `step`, or scale the contexts."
+                )
+            return costs, costs.new_tensor(torch.inf)  # a step tried by a line search
+        started = time.perf_counter()
+        loss = self.loss(costs, sets, index=index)
+        self.tally.projecting += time.perf_counter() - started
+        value = loss + penalty(self.module, self.ridge)
+        if count:
+            seen = costs.detach().to("cpu", torch.float64).numpy()
+            self.tally.add(seen, self.loss.projection, sets.margins)
+            self._total += float(value.detach()) * len(seen)
+            self._samples += len(seen)
+        return costs, value
+
+
+class Stepper(Protocol):
+    """Moves the parameters; `when` is the time in epochs, from which steps may decrease."""
+
+    def __call__(
+        self, batch: Any, sets: OptimalitySet, index: np.ndarray, when: float
+    ) -> float: ...
+
+    def state(self) -> dict[str, Tensor]: ...
+
+    def load(self, state: dict[str, Tensor]) -> None: ...
+
+
+def make_stepper(
+    name: str,
+    model: CostModel,
+    objective: Objective,
+    *,
+    step: float | None = None,
+    decay: float = 0.0,
+    inner_steps: int = 1,
+) -> Stepper:
+    """The method of that name, with its usual step unless one is given."""
+    step = DEFAULT_STEPS[name] if step is None else step
+    if name == "armijo":
+        return Armijo(objective, step)
+    if name == "preconditioned":
+        return Preconditioned(model, objective, step, decay)
+    optimiser = make_optimiser(name, objective.module, step)
+    return Gradient(objective, optimiser, step, decay, inner_steps)
+
+
+class Gradient:
+    """torch's optimiser, `inner_steps` updates for each projection.
+
+    The first follows the gradient g of the loss in the costs q. The others go on towards the
+    target q - g, with which 1/2 |c - target|^2 has that very gradient at q and, the loss being
+    1-smooth in the costs, lies above it (Lavington et al. 2023). They need no projection.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        optimiser: torch.optim.Optimizer,
+        step: float,
+        decay: float,
+        inner_steps: int,
+    ) -> None:
+        self._objective = objective
+        self._optimiser = optimiser
+        self._step, self._decay, self._inner_steps = step, decay, inner_steps
+
+    def __call__(self, batch: Any, sets: OptimalitySet, index: np.ndarray, when: float) -> float:
+        step = self._step / (1.0 + when) ** self._decay
+        for group in self._optimiser.param_groups:
+            group["lr"] = step
+        costs, value = self._objective(batch, sets, index, count=True)
+        costs.retain_grad()
+        self._update(value)
+        if self._inner_steps > 1:
+            module, ridge = self._objective.module, self._objective.ridge
+            target = _target(costs)
+            for _ in range(self._inner_steps - 1):
+                gap = module(to_module(batch, module)) - target
+                self._update(0.5 * gap.square().sum(1).mean() + penalty(module, ridge))
+        return step
+
+    def _update(self, value: Tensor) -> None:
+        self._optimiser.zero_grad()
+        value.backward()
+        self._optimiser.step()
+
+    def state(self) -> dict[str, Tensor]:
+        kept = self._optimiser.state_dict()["state"]
+        return {f"{i}.{name}": value for i, part in kept.items() for name, value in part.items()}
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        parts: dict[int, dict[str, Tensor]] = {}
+        for key, value in state.items():
+            i, _, name = key.partition(".")
+            parts.setdefault(int(i), {})[name] = value
+        groups = self._optimiser.state_dict()["param_groups"]
+        self._optimiser.load_state_dict({"state": parts, "param_groups": groups})
+
+
+class Armijo:
+    """Gradient descent on the whole data set; the step is found by trying, starting from the last.
+
+    A step s is accepted if it lowers the value by at least s/2 |gradient|^2, which for a quadratic
+    means at most the exact minimiser along the gradient. If the last step is accepted it is doubled
+    until that fails, otherwise halved until it holds.
+    """
+
+    def __init__(self, objective: Objective, step: float) -> None:
+        self._objective = objective
+        self._step = step
+
+    def __call__(self, batch: Any, sets: OptimalitySet, index: np.ndarray, when: float) -> float:
+        parameters = [p for p in self._objective.module.parameters() if p.requires_grad]
+        _, value = self._objective(batch, sets, index, count=True)
+        gradient = torch.autograd.grad(value, parameters)
+        base, start = float(value.detach()), [p.detach().clone() for p in parameters]
+        slope = float(sum(g.double().square().sum() for g in gradient))
+
+        def move(step: float) -> None:
+            with torch.no_grad():
+                for p, begin, g in zip(parameters, start, gradient, strict=True):
+                    torch.add(begin, g, alpha=-step, out=p)
+
+        def falls(step: float) -> bool:
+            move(step)
+            with torch.no_grad():
+                reached = float(self._objective(batch, sets, index)[1])
+            return reached <= base - SHARE * step * slope
+
+        step = self._search(falls) if slope > 0 else 0.0
+        move(step)
+        return step
+
+    def _search(self, falls: Any) -> float:
+        """The accepted step, or 0 where rounding leaves nothing to gain."""
+        step, trials = self._step, 1
+        if falls(step):
+            while trials < TRIALS and falls(2 * step):
+                step, trials = 2 * step, trials + 1
+        else:
+            while trials < TRIALS and not falls(step := step / 2):
+                trials += 1
+            if trials == TRIALS:
+                return 0.0
+        self._step = step
+        return step
+
+    def state(self) -> dict[str, Tensor]:
+        return {"step": torch.tensor(self._step, dtype=torch.float64)}
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        self._step = float(state["step"])
+
+
+class Preconditioned:
+    """Newton's step of the least-squares problem towards the targets q - g; with step 1, POCS."""
+
+    def __init__(self, model: CostModel, objective: Objective, step: float, decay: float) -> None:
+        self._model, self._objective = model, objective
+        self._step, self._decay = step, decay
+
+    def __call__(self, batch: Any, sets: OptimalitySet, index: np.ndarray, when: float) -> float:
+        step = self._step / (1.0 + when) ** self._decay
+        costs, value = self._objective(batch, sets, index, count=True)
+        costs.retain_grad()
+        value.backward()
+        self._model.add(batch, costs.detach().numpy(), _target(costs).numpy())
+        self._model.refit(step)
+        return step
+
+    def state(self) -> dict[str, Tensor]:
+        return {}
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        pass
+
+
+def _target(costs: Tensor) -> Tensor:
+    """q - g for the mean loss whose gradient is in `costs.grad`."""
+    assert costs.grad is not None
+    return costs.detach() - len(costs) * costs.grad
+
+
+def check_method(name: str, model: CostModel, inner_steps: int) -> None:
+    """Refuse a method that is unknown or does not go with the model."""
+    if name not in DEFAULT_STEPS:
+        raise InputError(f"`optimiser` must be one of {', '.join(DEFAULT_STEPS)}; got {name!r}.")
+    if name == "preconditioned" and isinstance(model, TorchModel):
+        raise InputError(
+            'optimiser="preconditioned" needs a model that is linear in its parameters; for a '
+            f"torch module use one of {', '.join(OPTIMISERS)} or armijo."
+        )
+    if name in FULL_BATCH and inner_steps != 1:
+        raise InputError(f"`inner_steps` is for {', '.join(OPTIMISERS)}; {name} takes one step.")

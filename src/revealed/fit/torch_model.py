@@ -1,0 +1,222 @@
+"""Any torch module as a model of costs, and what every use of torch here shares: optimisers, seeds,
+chunks on the module's device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .._arrays import is_torch, to_float64
+from ..errors import InputError, ShapeError
+from .contexts import check_length
+from .least_squares import chunks
+
+OPTIMISERS: dict[str, type[torch.optim.Optimizer]] = {
+    "sgd": torch.optim.SGD,
+    "adam": torch.optim.Adam,
+    "adagrad": torch.optim.Adagrad,
+}
+
+WORTH_THREADS = 2_000_000
+"""Multiply-adds of a batch below which torch gets one thread."""
+
+
+class TorchModel:
+    """c = module(z) for any `torch.nn.Module` that maps a batch of contexts to costs (B, n).
+
+    In POCS the fit to the projections is `inner_steps` updates of the chosen optimiser ("sgd",
+    "adam", "adagrad") on minibatches; its state lives on from one fit to the next. `ridge` adds
+    ridge/2 |w|^2 over all parameters but biases. Batches are moved to the module's device.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        *,
+        optimiser: str = "adam",
+        step: float = 1e-3,
+        inner_steps: int = 100,
+        batch_size: int = 256,
+        ridge: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        if not isinstance(module, nn.Module):
+            raise InputError(f"`module` must be a torch.nn.Module; got {type(module).__name__}.")
+        if min(inner_steps, batch_size) < 1:
+            raise InputError(
+                "`inner_steps` and `batch_size` must be at least 1; got "
+                f"{inner_steps} and {batch_size}."
+            )
+        self.torch_module = module
+        self.ridge = float(ridge)
+        self.inner_steps = inner_steps
+        self.batch_size = batch_size
+        self.seed = seed
+        self._optimiser = make_optimiser(optimiser, module, step)
+        self._targets: list[np.ndarray] = []
+        self._fits = 0
+
+    def prepare(self, Z: Any, n: int, *, more: bool = False) -> Tensor:
+        features = _as_tensor(Z)
+        shape = tuple(self.cost(features[:2]).shape)
+        if shape != (len(features[:2]), n):
+            raise ShapeError(
+                f"The module must map {len(features[:2])} contexts to costs of shape "
+                f"({len(features[:2])}, {n}); got {shape}. Give its last layer {n} outputs."
+            )
+        self._features, self._targets = features, []
+        return features
+
+    def cost(self, features: Tensor) -> np.ndarray:
+        training = self.torch_module.training
+        self.torch_module.eval()
+        try:
+            with torch.no_grad():
+                parts = [
+                    self.torch_module(to_module(features[part], self.torch_module))
+                    for part in chunks(len(features), 1024)
+                ]
+        finally:
+            self.torch_module.train(training)
+        return torch.cat(parts).to("cpu", torch.float64).numpy()
+
+    def add(self, features: Tensor, costs: np.ndarray, targets: np.ndarray) -> None:
+        self._targets.append(targets)  # chunks come in the order of the prepared features
+
+    def refit(self, step: float = 1.0) -> None:
+        if step != 1.0:
+            raise InputError('A torch module has no preconditioner; use optimiser="adam".')
+        features, targets = self._features, torch.from_numpy(np.vstack(self._targets))
+        self._targets = []
+        self._fits += 1
+        rng = np.random.default_rng([self.seed, self._fits])
+        self.torch_module.train()
+        few = threads_worth_it(self.torch_module, self.batch_size)
+        with few, seeded(self.torch_module, self.seed, self._fits):
+            for index in _endless_batches(rng, len(features), self.batch_size, self.inner_steps):
+                costs = self.torch_module(to_module(features[index], self.torch_module))
+                gap = costs - targets[index].to(costs)
+                loss = 0.5 * gap.square().sum(1).mean() + penalty(self.torch_module, self.ridge)
+                self._optimiser.zero_grad()
+                loss.backward()
+                self._optimiser.step()
+        self.torch_module.eval()
+
+    def penalty(self) -> float:
+        with torch.no_grad():
+            return float(penalty(self.torch_module, self.ridge))
+
+    def predict_cost(self, Z: Any) -> np.ndarray:
+        return self.cost(_as_tensor(Z))
+
+    def fit_targets(self, Z: Any, targets: np.ndarray) -> TorchModel:
+        """`inner_steps` updates towards targets (B, n)."""
+        targets = np.asarray(targets, dtype=float)
+        check_length(len(Z), len(targets))
+        features = self.prepare(Z, targets.shape[1])
+        self.add(features, self.cost(features), targets)
+        self.refit()
+        return self
+
+    def module(self) -> nn.Module:
+        return self.torch_module
+
+
+def make_optimiser(name: str, module: nn.Module, step: float) -> torch.optim.Optimizer:
+    if name not in OPTIMISERS:
+        raise InputError(f"`optimiser` must be one of {', '.join(OPTIMISERS)}; got {name!r}.")
+    return OPTIMISERS[name](module.parameters(), lr=step)  # type: ignore[call-arg]
+
+
+def penalty(module: nn.Module, ridge: float) -> Tensor | float:
+    """ridge/2 times the sum of squares of all parameters but biases."""
+    if not ridge:
+        return 0.0
+    weights = [p for name, p in module.named_parameters() if name.rpartition(".")[2] != "bias"]
+    return 0.5 * ridge * torch.stack([w.square().sum() for w in weights]).sum()
+
+
+def to_module(features: Any, module: nn.Module) -> Tensor:
+    """A batch as a tensor on the module's device; floating batches take its dtype."""
+    batch = _tensor(features)
+    first = next(module.parameters(), None)
+    if first is None:
+        return batch
+    return batch.to(first.device, first.dtype if batch.is_floating_point() else None)
+
+
+@contextmanager
+def seeded(module: nn.Module, *seed: int) -> Iterator[None]:
+    """Random numbers (dropout) from this seed inside, and the caller's own undisturbed outside."""
+    devices = sorted({p.device.index or 0 for p in module.parameters() if p.is_cuda})
+    number = int(np.random.SeedSequence(seed).generate_state(1)[0])
+    with torch.random.fork_rng(devices=devices):
+        # Not torch.manual_seed: it also queues a seed for every device there might be, each with
+        # a traceback, which takes milliseconds.
+        torch.default_generator.manual_seed(number)
+        for device in devices:
+            torch.cuda.default_generators[device].manual_seed(number)
+        yield
+
+
+@contextmanager
+def threads_worth_it(module: nn.Module, batch_size: int) -> Iterator[None]:
+    """One torch thread inside where the work of a batch is too small for more.
+
+    Threads that wait for each other at every small product gain nothing on a quiet machine, and
+    on a busy one each wait takes a time slice (measured: 20 ms for a product of 20 us). Layers
+    other than dense ones may use a weight many times over, so they keep their threads.
+    """
+    parameters = list(module.parameters())
+    work = batch_size * sum(p.numel() for p in parameters)
+    small = work < WORTH_THREADS and all(p.ndim <= 2 for p in parameters)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if small else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _tensor(features: Any) -> Tensor:
+    """A tensor with the memory of an array; a read-only array (a memory map) is copied first."""
+    if isinstance(features, np.ndarray) and not features.flags.writeable:
+        features = features.copy()
+    return torch.as_tensor(features)
+
+
+def _as_tensor(Z: Any) -> Tensor:
+    features = Z if is_torch(Z) else _tensor(to_float64(Z, "Z"))
+    if features.ndim < 2 or len(features) == 0:
+        raise ShapeError(
+            f"`Z` must be (B, ...) with at least one sample; got {(*features.shape,)}."
+        )
+    if features.is_floating_point():
+        for part in chunks(len(features)):
+            bad = torch.nonzero(~torch.isfinite(features[part]))
+            if len(bad):
+                place = [int(i) for i in bad[0]]
+                raise InputError(
+                    f"`Z` must be finite; got {float(features[part][tuple(place)])} in sample "
+                    f"{place[0] + part.start}. Fill or drop such samples first."
+                )
+    return features
+
+
+def _endless_batches(
+    rng: np.random.Generator, size: int, batch_size: int, count: int
+) -> Iterator[np.ndarray]:
+    """`count` batches from as many shuffled passes as that takes."""
+    given = 0
+    while given < count:
+        order = rng.permutation(size)
+        for part in chunks(size, batch_size):
+            if given == count:
+                return
+            yield order[part]
+            given += 1

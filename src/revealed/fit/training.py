@@ -1,0 +1,276 @@
+"""ERM: minimise the mean distance loss over a data set by first-order methods, one loop for all.
+
+"armijo"          gradient descent on all data, step by line search
+"preconditioned"  the same with preconditioner (Z^T Z / B)^-1; with step 1 it is POCS
+"sgd", "adam", "adagrad"    torch's optimisers on minibatches
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError
+from ..losses import ProjectionLoss, projection_loss
+from ..optimality import OptimalitySet
+from . import checkpoint as checkpoints
+from .certificate import Certificate
+from .checkpoint import Checkpoint
+from .contexts import check_data
+from .history import History, StopReason, has_stalled, json_line
+from .least_squares import chunks
+from .models import CostModel
+from .pocs import Monitor
+from .progress import progress
+from .steps import FULL_BATCH, Objective, Stepper, check_method, make_stepper
+from .torch_model import TorchModel, seeded, threads_worth_it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainSettings:
+    """How to train; everything but the model and the data."""
+
+    optimiser: str = "adam"
+    """"armijo", "preconditioned", "sgd", "adam" or "adagrad"."""
+    epochs: int = 100
+    """Passes over the data; for "armijo" and "preconditioned" one update each."""
+    batch_size: int = 32
+    step: float | None = None
+    """First step; None for the usual one of the optimiser. For "armijo" the first to try."""
+    decay: float = 0.0
+    """The step is divided by (1 + epochs so far)^decay: 0 keeps it, 0.5 and 1 are the usual ways
+    to decrease it."""
+    inner_steps: int = 1
+    """Updates of the model for each projection ("sgd", "adam", "adagrad")."""
+    power: int | str = 2
+    """2 for 1/2 distance^2, 1 for the distance, "huber" between (bends at `delta`)."""
+    delta: float = 1.0
+    tol: float = 1e-6
+    """Ends the run when every cost is within this relative distance of its set; on full batches
+    also when the loss falls by less than this share over `window` epochs."""
+    window: int = 10
+    patience: int | None = None
+    """Epochs without improvement on the validation data after which to stop; None: never."""
+    seed: int = 0
+    """Order of samples and dropout; epoch k draws from (seed, k), so a resumed run draws alike."""
+    checkpoint: str | os.PathLike[str] | None = None
+    """Folder for checkpoints; a run that finds its own there goes on from it."""
+    checkpoint_every: int = 10
+    """Epochs. A checkpoint drops the warm starts, so this is part of what makes two runs equal."""
+    log: str | os.PathLike[str] | None = None
+    """File for one JSON line an epoch."""
+    threads: int | None = None
+    verbose: bool = False
+
+    @property
+    def full_batch(self) -> bool:
+        return self.optimiser in FULL_BATCH
+
+    def __post_init__(self) -> None:
+        least = {"epochs": 0, "batch_size": 1, "inner_steps": 1, "window": 1, "checkpoint_every": 1}
+        for name, limit in least.items():
+            if getattr(self, name) < limit:
+                raise InputError(f"`{name}` must be at least {limit}; got {getattr(self, name)}.")
+        if self.step is not None and not self.step > 0:
+            raise InputError(f"`step` must be None or above 0; got {self.step}.")
+        if not (self.decay >= 0 and self.tol >= 0):
+            raise InputError("`decay` and `tol` must be at least 0.")
+
+
+def erm(
+    model: CostModel | nn.Module,
+    Z: Any,
+    sets: OptimalitySet,
+    *,
+    validation: tuple[Any, OptimalitySet] | None = None,
+    monitor: Monitor | None = None,
+    **settings: Any,
+) -> History:
+    """Train `model` in place on contexts `Z` (B, ...) and the sets of the decisions taken there.
+
+    `settings` are the fields of `TrainSettings`. Row k of the history tells what pass k saw (for
+    full batches: before its update), and one row more what the final model is like. With
+    `validation`, contexts and sets, the model that did best on them is kept.
+    """
+    s = TrainSettings(**settings)
+    model = TorchModel(model) if isinstance(model, nn.Module) else model
+    check_method(s.optimiser, model, s.inner_steps)
+    check_data(len(Z), sets)
+    features = model.prepare(Z, sets.problem.n_variables)
+    module = model.module()
+    # No margin of its own: the loss takes that of the sets.
+    loss = ProjectionLoss(sets.problem, None, power=s.power, delta=s.delta, threads=s.threads)
+    objective = Objective(module, loss, model.ridge)
+    stepper = make_stepper(
+        s.optimiser, model, objective, step=s.step, decay=s.decay, inner_steps=s.inner_steps
+    )
+    best = _Best(model, module, validation, s)
+    run = _facts_of(s, features, sets)
+    history = _resume(s, run, module, stepper, best)
+    with progress("ERM", s.epochs, verbose=s.verbose) as show:
+        while history.reason is None:
+            epoch = len(history)
+            row = {"iteration": epoch} | best.look(epoch)
+            history.reason = _reason(history, best, s)
+            if history.reason is not None:
+                best.restore()
+            row |= monitor(model) if monitor else {}
+            if history.reason is None:
+                few = threads_worth_it(module, len(sets) if s.full_batch else s.batch_size)
+                with few, seeded(module, s.seed, epoch):
+                    row |= _one_pass(stepper, objective, features, sets, epoch, s)
+            else:
+                row |= _last_look(objective, features, sets)
+            history.append(row)
+            _log(s, history)
+            show(row)
+            if s.checkpoint and len(history) % s.checkpoint_every == 0 and not history.reason:
+                _save(s, run, history, module, stepper, best)
+                loss.forget()  # a resumed run has no warm starts either, so both go the same way
+    history.certificate = Certificate.of(objective.tally.sweep(), s.tol, history.reason)
+    return history
+
+
+def _one_pass(
+    stepper: Stepper,
+    objective: Objective,
+    features: Any,
+    sets: OptimalitySet,
+    epoch: int,
+    s: TrainSettings,
+) -> dict[str, Any]:
+    """Learn from every sample once; the row of what the batches looked like as they came."""
+    objective.restart()
+    objective.module.train()
+    step, batches = 0.0, _batches(len(sets), epoch, s)
+    for k, index in enumerate(batches):
+        step = stepper(features[index], sets[index], index, epoch + k / len(batches))
+    objective.module.eval()
+    return objective.tally.sweep().row() | {"loss": objective.mean, "step": step}
+
+
+def _last_look(objective: Objective, features: Any, sets: OptimalitySet) -> dict[str, Any]:
+    """The row of a model that is not changed any more."""
+    objective.restart()
+    objective.module.eval()
+    with torch.no_grad():
+        for part in chunks(len(sets)):
+            index = np.arange(part.start, part.stop)
+            objective(features[part], sets[part], index, count=True)
+    return objective.tally.sweep().row() | {"loss": objective.mean}
+
+
+def _batches(size: int, epoch: int, s: TrainSettings) -> list[np.ndarray]:
+    if s.full_batch:
+        return [np.arange(size)]
+    order = np.random.default_rng([s.seed, epoch]).permutation(size)
+    return [order[part] for part in chunks(size, s.batch_size)]
+
+
+def _reason(history: History, best: _Best, s: TrainSettings) -> StopReason | None:
+    rows = history.rows
+    if rows and rows[-1]["max_relative"] <= s.tol:
+        return StopReason.INTERPOLATED
+    if s.patience is not None and len(rows) - best.epoch >= s.patience:
+        return StopReason.VALIDATION
+    recent = [row["loss"] for row in rows[-1 - s.window :]]
+    if s.full_batch and has_stalled(recent, s.tol, s.window):
+        return StopReason.NO_PROGRESS
+    return StopReason.CAP if len(rows) >= s.epochs else None
+
+
+class _Best:
+    """The parameters that did best on the validation data; without such data it does nothing."""
+
+    def __init__(
+        self,
+        model: CostModel,
+        module: nn.Module,
+        validation: tuple[Any, OptimalitySet] | None,
+        s: TrainSettings,
+    ) -> None:
+        if validation is None and s.patience is not None:
+            raise InputError("`patience` needs data to watch: give `validation=(Z, sets)`.")
+        if validation is not None:
+            check_data(len(validation[0]), validation[1])
+        self._model, self._module, self._validation, self._s = model, module, validation, s
+        self.epoch, self.loss = 0, np.inf
+        self.kept: dict[str, Tensor] = {}
+
+    def look(self, epoch: int) -> dict[str, float]:
+        """Measure, keep the parameters if they are the best so far, and tell."""
+        if self._validation is None:
+            return {}
+        Z, sets = self._validation
+        costs = self._model.predict_cost(Z)
+        loss = float(projection_loss(costs, sets, power=self._s.power, delta=self._s.delta))
+        if loss < self.loss:
+            self.epoch, self.loss = epoch, loss
+            self.kept = {name: t.clone() for name, t in self._module.state_dict().items()}
+        return {"validation": loss}
+
+    def restore(self) -> None:
+        if self.kept:
+            self._module.load_state_dict(self.kept)
+
+
+# --- on disk -------------------------------------------------------------------------------------
+
+_FREE_TO_CHANGE = {"epochs", "checkpoint", "log", "threads", "verbose"}
+
+
+def _facts_of(s: TrainSettings, features: Any, sets: OptimalitySet) -> dict[str, Any]:
+    """What two runs must have in common for one to go on from the other's checkpoint."""
+    if s.checkpoint is None:
+        return {}
+    settings = {name: v for name, v in asdict(s).items() if name not in _FREE_TO_CHANGE}
+    return settings | {"data": checkpoints.fingerprint(features, sets)}
+
+
+def _save(
+    s: TrainSettings,
+    run: dict[str, Any],
+    history: History,
+    module: nn.Module,
+    stepper: Stepper,
+    best: _Best,
+) -> None:
+    assert s.checkpoint is not None
+    parts = {"model": module.state_dict(), "optimiser": stepper.state(), "best": best.kept}
+    tensors = {f"{part}.{k}": t for part, named in parts.items() for k, t in named.items()}
+    facts = {"epoch": len(history), "run": run, "rows": history.rows}
+    if best.kept:
+        facts |= {"best_epoch": best.epoch, "best_loss": best.loss}
+    checkpoints.save(s.checkpoint, Checkpoint(tensors, facts))
+
+
+def _resume(
+    s: TrainSettings, run: dict[str, Any], module: nn.Module, stepper: Stepper, best: _Best
+) -> History:
+    """The history so far, with everything else put back; empty where there is no checkpoint."""
+    found = checkpoints.load(s.checkpoint, run) if s.checkpoint is not None else None
+    if found is None:
+        history = History()
+    else:
+        module.load_state_dict(found.part("model"))
+        stepper.load(found.part("optimiser"))
+        best.kept = found.part("best")
+        best.epoch = found.facts.get("best_epoch", 0)
+        best.loss = found.facts.get("best_loss", np.inf)
+        history = History(found.facts["rows"])
+    if s.log is not None:
+        Path(s.log).parent.mkdir(parents=True, exist_ok=True)
+        history.write_jsonl(s.log)
+    return history
+
+
+def _log(s: TrainSettings, history: History) -> None:
+    if s.log is not None:
+        with open(s.log, "a", encoding="utf-8") as file:
+            file.write(json_line(history.rows[-1]))

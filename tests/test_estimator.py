@@ -1,0 +1,344 @@
+"""InverseRegressor: scikit-learn's own checks, its tools, and the sentences of bad input."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import (
+    check_non_transformer_estimators_n_iter,
+    check_regressor_multioutput,
+    parametrize_with_checks,
+)
+
+import revealed as rv
+from revealed.fit import Certificate, InverseRegressor, LinearModel, StopReason, pocs
+from revealed.fit.estimator import UnsolvedDecisionWarning
+
+PATHS = rv.problems.grid_shortest_path(4, 4, directed="right-down")
+
+
+def routes(B=60, d=3, seed=0):
+    """Contexts, decisions and the costs behind them."""
+    rng = np.random.default_rng([seed, 5])
+    Z = rng.standard_normal((B, d))
+    W = np.random.default_rng(2).random((d, PATHS.n_variables))
+    C = 0.5 + (1.5 + Z @ W) ** 2
+    return Z, PATHS.solve(C).x, C
+
+
+def network(d=3):
+    torch.manual_seed(1)
+    return torch.nn.Sequential(
+        torch.nn.Linear(d, 16), torch.nn.ReLU(), torch.nn.Linear(16, PATHS.n_variables)
+    )
+
+
+# --- scikit-learn's checks -----------------------------------------------------------------------
+
+
+def box(*bounds):
+    """The only problem that random numbers are decisions of: variables between two bounds."""
+    return rv.LinearProgram(lb=[low for low, _ in bounds], ub=[high for _, high in bounds])
+
+
+ANY = (-1e6, 1e6)
+NOT_APPLICABLE = {
+    "check_regressor_multioutput": "It fits five targets, decisions of a problem of five "
+    "variables, where all other checks fit one; it passes with such a problem, below.",
+    "check_non_transformer_estimators_n_iter": "Decisions strictly between bounds are explained "
+    "by the cost 0, with which POCS starts, so there is no iteration; it passes with bounds that "
+    "its decisions reach, below.",
+}
+
+
+def expected_failures(estimator):
+    reasons = dict(NOT_APPLICABLE)
+    if estimator.method == "erm":  # looks at all data once before it can tell
+        del reasons["check_non_transformer_estimators_n_iter"]
+    return reasons
+
+
+@parametrize_with_checks(
+    [InverseRegressor(box(ANY), method=m, max_iter=10) for m in ("pocs", "erm")],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("method", ["pocs", "erm"])
+def test_checks_that_need_a_problem_of_their_own(method):
+    five = InverseRegressor(box(*[ANY] * 5), method=method)
+    check_regressor_multioutput("InverseRegressor", five)
+    iris = InverseRegressor(box((0.0, 2.0)), method=method, max_iter=10)  # its classes: 0, 1, 2
+    check_non_transformer_estimators_n_iter("InverseRegressor", iris)
+
+
+# --- scikit-learn's tools ------------------------------------------------------------------------
+
+
+def test_pipeline_and_grid_search_find_the_better_ridge():
+    Z, X, _ = routes()
+    pipeline = make_pipeline(StandardScaler(), InverseRegressor(PATHS, max_iter=30))
+    search = GridSearchCV(pipeline, {"inverseregressor__ridge": [0.0, 1e6]}, cv=3)
+    search.fit(Z * [1.0, 1e3, 1e-3] + 5.0, X)
+    assert search.best_params_ == {"inverseregressor__ridge": 0.0}
+    assert search.predict(Z).shape == X.shape
+
+
+def test_cross_validation_takes_sets_as_it_takes_decisions():
+    Z, X, _ = routes()
+    est = InverseRegressor(PATHS, max_iter=10, margin=0.3)
+    sets = rv.OptimalitySet(PATHS, X, margin=0.3)
+    scores = [cross_val_score(est, Z, y, cv=3) for y in (X, sets)]
+    np.testing.assert_allclose(*scores)
+
+
+def test_clone_and_set_params():
+    est = InverseRegressor(PATHS, method="erm", ridge=0.1, model=network())
+    other = clone(est).set_params(margin=2.0)
+    assert other.problem is PATHS
+    assert (other.method, other.ridge, other.margin) == ("erm", 0.1, 2.0)
+    assert other.model is not est.model
+
+
+@pytest.mark.parametrize("kind", ["linear", "kernel", "module"])
+def test_pickle_keeps_the_predictions(kind):
+    Z, X, _ = routes()
+    model = network() if kind == "module" else kind
+    est = InverseRegressor(PATHS, model=model, max_iter=2, random_state=0).fit(Z, X)
+    again = pickle.loads(pickle.dumps(est))
+    assert np.array_equal(again.predict_cost(Z), est.predict_cost(Z))
+
+
+def test_pandas_in_with_the_names_of_features():
+    pandas = pytest.importorskip("pandas")
+    Z, X, _ = routes()
+    frame = pandas.DataFrame(Z, columns=["hour", "rain", "load"])
+    plain = InverseRegressor(PATHS, max_iter=5).fit(Z, X)
+    est = InverseRegressor(PATHS, max_iter=5).fit(frame, pandas.DataFrame(X))
+    assert list(est.feature_names_in_) == ["hour", "rain", "load"]
+    assert np.array_equal(est.coef_, plain.coef_)
+    with pytest.raises(ValueError, match="feature names"):
+        est.predict(frame[["rain", "hour", "load"]])
+
+
+# --- what it learns ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["pocs", "erm"])
+def test_learns_and_tells(method):
+    Z, X, C = routes()
+    est = InverseRegressor(PATHS, method=method, max_iter=30, track_decisions=True).fit(Z, X)
+    assert est.predict(Z).shape == X.shape
+    assert est.predict_cost(Z).shape == C.shape
+    np.testing.assert_allclose(est.predict_cost(Z), Z @ est.coef_.T + est.intercept_, atol=1e-12)
+    assert (est.n_iter_, len(est.history_), est.n_features_in_) == (30, 31, 3)
+    loss = rv.metrics.decision_loss(PATHS, costs=est.predict_cost(Z), decisions=X).mean()
+    assert est.score(Z, X) == pytest.approx(-loss)
+    assert est.history_["decision_loss"][-1] == pytest.approx(loss)
+    assert loss < 0.5 * est.history_["decision_loss"][0]
+    assert isinstance(est.certificate_, Certificate)
+    assert est.certificate_.h == est.history_["h"][-1]
+    assert "of 60 predicted costs explain their decision" in str(est.certificate_)
+
+
+@pytest.mark.parametrize("method", ["pocs", "erm"])
+@pytest.mark.parametrize("kind", ["linear", "shared", "kernel", "module"])
+def test_every_model_by_every_method(kind, method):
+    Z, X, _ = routes()
+    if kind == "shared":
+        Z = np.random.default_rng(0).random((60, PATHS.n_variables, 3))
+        X = PATHS.solve(Z @ [1.0, 2.0, 0.5]).x
+    est = InverseRegressor(
+        PATHS, method=method, model=network() if kind == "module" else kind, max_iter=15,
+        inner_steps=20 if (kind, method) == ("module", "pocs") else None, random_state=0,
+    )  # fmt: skip
+    est.fit(Z, X)
+    assert est.history_["h"][-1] < 0.9 * est.history_["h"][0]
+    assert hasattr(est, "coef_") == (kind != "module")
+    again = clone(est).fit(Z, X)
+    assert np.array_equal(again.predict_cost(Z), est.predict_cost(Z))
+    assert est.predict(Z).shape == X.shape
+
+
+def test_features_of_each_entry_make_a_linear_model_shared():
+    Z = np.random.default_rng(0).random((30, PATHS.n_variables, 2))
+    X = PATHS.solve(Z @ [1.0, 0.5]).x
+    linear, shared = (
+        InverseRegressor(PATHS, model=m, max_iter=10).fit(Z, X) for m in ("linear", "shared")
+    )
+    assert np.array_equal(linear.coef_, shared.coef_)
+    assert (linear.coef_.shape, linear.n_features_in_) == ((2,), 2)
+    with pytest.raises(rv.ShapeError, match="3 features of each entry"):
+        linear.predict(np.zeros((4, PATHS.n_variables, 3)))
+
+
+def test_a_module_given_is_copied_not_trained():
+    Z, X, _ = routes()
+    given = network()
+    before = given[0].weight.detach().clone()
+    InverseRegressor(PATHS, method="erm", model=given, max_iter=2).fit(Z, X)
+    assert torch.equal(given[0].weight, before)
+
+
+def test_true_costs_stand_for_the_decisions_they_lead_to():
+    Z, X, C = routes()
+    known = InverseRegressor(PATHS, max_iter=10).fit(Z, true_costs=C)
+    seen = InverseRegressor(PATHS, max_iter=10).fit(Z, X)
+    assert np.array_equal(known.coef_, seen.coef_)
+
+
+def test_sets_bring_their_own_margin_and_constraints():
+    rng = np.random.default_rng(0)
+    Z, room = rng.standard_normal((40, 2)), rng.uniform(1.0, 3.0, 40)
+    weights = [1.0, 2.0, 1.5, 0.5]
+    own = rv.problems.knapsack(weights, room)
+    sets = rv.OptimalitySet(own, own.solve(-rng.random((40, 4))).x, margin=0.2)
+    est = InverseRegressor(rv.problems.knapsack(weights, 2.0), max_iter=20).fit(Z, sets)
+    model = LinearModel()
+    pocs(model, Z, sets, max_iter=20)
+    assert np.array_equal(est.coef_, model.coef)
+    assert np.isfinite(est.score(Z, sets))
+    new = rv.problems.knapsack(weights, [0.5, 2.5])
+    decisions = est.predict(Z[:2], problem=new)
+    np.testing.assert_allclose(decisions @ weights <= [0.5 + 1e-9, 2.5 + 1e-9], True)
+
+
+def test_torch_in_torch_out():
+    Z, X, _ = routes()
+    est = InverseRegressor(PATHS, max_iter=5).fit(torch.tensor(Z), torch.tensor(X))
+    tensor = torch.tensor(Z, dtype=torch.float32)
+    assert est.predict_cost(tensor).dtype == torch.float32
+    assert torch.equal(est.predict(torch.tensor(Z)), torch.tensor(est.predict(Z)))
+
+
+def test_validation_data_stop_the_training():
+    (Z, X, _), (held_Z, held_X, _) = routes(B=10), routes(B=30, seed=1)
+    est = InverseRegressor(
+        PATHS, method="erm", optimiser="adam", step=0.1, patience=5, max_iter=200, random_state=0
+    )
+    est.fit(Z, X, validation=(held_Z, held_X))
+    assert est.certificate_.reason is StopReason.VALIDATION
+
+
+# --- more data later -----------------------------------------------------------------------------
+
+
+def test_partial_fit_on_all_data_is_one_iteration_of_pocs():
+    Z, X, _ = routes()
+    once = InverseRegressor(PATHS).partial_fit(Z, X)
+    whole = InverseRegressor(PATHS, max_iter=1).fit(Z, X)
+    np.testing.assert_allclose(once.coef_, whole.coef_, atol=1e-12)
+    assert (once.n_iter_, once.certificate_.reason) == (1, StopReason.ONE_PASS)
+
+
+def test_partial_fit_is_recursive_least_squares():
+    Z, X, _ = routes()
+    est, targets = InverseRegressor(PATHS), []
+    for part in (slice(0, 7), slice(7, 30), slice(30, 60)):
+        costs = est.predict_cost(Z[part]) if targets else np.zeros((7, PATHS.n_variables))
+        sets = rv.OptimalitySet(PATHS, X[part])
+        targets.append(rv.project(costs, sets).point)
+        est.partial_fit(Z[part], X[part])
+    fitted = LinearModel().fit_targets(Z, np.vstack(targets))
+    np.testing.assert_allclose(est.coef_, fitted.coef, atol=1e-9)
+    np.testing.assert_allclose(est.intercept_, fitted.intercept, atol=1e-9)
+    assert len(est.history_) == est.n_iter_ == 3
+
+
+@pytest.mark.parametrize("method", ["pocs", "erm"])
+@pytest.mark.parametrize("kind", ["linear", "kernel", "module"])
+def test_passes_over_the_data_help(kind, method):
+    Z, X, _ = routes()
+    model = network() if kind == "module" else kind
+    est = InverseRegressor(PATHS, method=method, model=model, inner_steps=None, random_state=0)
+    for _ in range(6):
+        for part in (slice(0, 20), slice(20, 40), slice(40, 60)):
+            est.partial_fit(Z[part], X[part])
+    assert est.score(Z, X) > clone(est).set_params(max_iter=0).fit(Z, X).score(Z, X)
+    assert np.array_equal(est.history_["iteration"], np.arange(len(est.history_)))
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+Z, X, C = routes()
+WRONG = [
+    ({}, (Z[:-1], X), "one row for each of the 60 decisions; got 59"),
+    ({}, (Z, X[:-1]), "one row for each of the 59 decisions; got 60"),
+    ({}, (np.where(Z == Z[4, 2], np.nan, Z), X), "NaN in sample 4, feature 2"),
+    ({}, (Z, np.where(np.arange(60)[:, None] == 9, np.nan, X)), "`decisions` must be finite"),
+    ({}, (Z, np.zeros_like(X)), "Decision 0 breaks equality row 0"),
+    ({}, (Z, X[:, :-1]), r"must have shape \(B, 24\)"),
+    ({}, (Z[:0], X[:0]), "0 sample"),
+    ({}, (Z, None), "fit\\(Z, true_costs=C\\)"),
+    ({"margin": -1.0}, (Z, X), "at least 0; got -1"),
+    ({"margin": np.inf}, (Z, X), "finite"),
+    ({"margin": 1e300}, (Z, X), "only sets the unit"),
+    ({"margin": 1e-300}, (Z, X), "only sets the unit"),
+    ({}, (Z * [1.0, 1e200, 1.0], X), "feature 1 is .* in another unit"),
+    ({"problem": 3}, (Z, X), "must be a LinearProgram; got int"),
+    ({"method": "sgd"}, (Z, X), '"pocs" or "erm"'),
+    ({"model": "tree"}, (Z, X), "linear, shared, kernel"),
+    ({"model": "shared"}, (Z, X), r"\(B, n, p\)"),
+    ({"power": 1}, (Z, X), 'needs method="erm"'),
+    ({"patience": 3}, (Z, X), 'are for method="erm"'),
+    ({"ridge": -0.1}, (Z, X), "`ridge` must be"),
+    ({"max_iter": -2}, (Z, X), "at least 0"),
+    ({"method": "erm", "optimiser": "lbfgs"}, (Z, X), "armijo, preconditioned"),
+]
+
+
+@pytest.mark.parametrize("settings, data, words", WRONG, ids=[words for *_, words in WRONG])
+def test_bad_input_meets_a_sentence(settings, data, words):
+    with pytest.raises(ValueError, match=words):
+        InverseRegressor(**({"problem": PATHS} | settings)).fit(*data)
+
+
+def test_decisions_and_true_costs_at_once_are_refused():
+    with pytest.raises(rv.InputError, match="got two"):
+        InverseRegressor(PATHS).fit(Z, X, true_costs=C)
+
+
+def test_true_costs_without_a_decision_are_named():
+    costs = np.ones((3, 24))
+    costs[1] = -1.0
+    cyclic = rv.problems.grid_shortest_path(3, 3)
+    with pytest.raises(rv.InputError, match="Sample 1 of `true_costs`"):
+        InverseRegressor(cyclic).fit(Z[:3], true_costs=costs)
+
+
+def test_predictions_without_a_decision_are_nan_with_a_warning():
+    cyclic = rv.problems.grid_shortest_path(3, 3)
+    est = InverseRegressor(cyclic, max_iter=1).fit(Z, cyclic.solve(1 + C[:, :24]).x)
+    est.intercept_[:] = -1.0  # every circle pays
+    with pytest.warns(UnsolvedDecisionWarning, match="3 of 3 predicted costs"):
+        assert np.isnan(est.predict(0 * Z[:3])).all()
+    with pytest.warns(UnsolvedDecisionWarning):
+        assert est.score(0 * Z[:3], np.zeros((3, 24))) == -np.inf
+
+
+@pytest.mark.parametrize("method", ["pocs", "erm"])
+@pytest.mark.parametrize(
+    "contexts",
+    [np.hstack([Z, np.ones((60, 1))]), Z[:, [0, 0, 1]], np.random.default_rng(0).random((60, 90))],
+    ids=["constant feature", "repeated feature", "fewer samples than features"],
+)
+def test_contexts_that_leave_a_choice_get_a_right_answer(contexts, method):
+    est = InverseRegressor(PATHS, method=method, max_iter=40).fit(contexts, X)
+    assert np.isfinite(est.coef_).all()
+    assert est.history_["h"][-1] < est.history_["h"][0]
+    if contexts.shape[1] > 60 and method == "pocs":
+        assert est.certificate_.interpolates
+        assert np.array_equal(est.predict(contexts), X)
+
+
+@pytest.mark.parametrize("margin", [1e-6, 1e6])
+def test_the_margin_is_a_unit_of_cost_and_nothing_else(margin):
+    one, other = (InverseRegressor(PATHS, margin=m, max_iter=20).fit(Z, X) for m in (1.0, margin))
+    np.testing.assert_allclose(other.coef_, margin * one.coef_, rtol=1e-5, atol=1e-7 * margin)
