@@ -34,12 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         default=Path("benchmarks/results/projection.json"),
-        help="JSON file to write (%(default)s)",
+        help="JSON file to write, with a page of Markdown beside it (%(default)s)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Time everything, print the tables, write the JSON; 1 if a target was missed."""
+    from .projection_page import page
     from .projection_tables import print_tables, targets
     from .scaling import growth_with_batch, growth_with_side
 
@@ -57,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     # A smoke test is too short to support a claim about speed.
     content["targets"] = [] if args.quick else targets(content)
     write_json(args.out, content)
+    args.out.with_suffix(".md").write_text(page(content), encoding="utf-8")
     print_tables(content, args.out)
     return 0 if all(target["holds"] for target in content["targets"]) else 1
 

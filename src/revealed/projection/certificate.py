@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import kernel
-from .group import SHORT, load_group, new_group, zeros
+from .group import SHORT, limits, load_group, new_group, zeros
 from .lanes import larger_of, load, muladd, select, smaller_of, splat, square_root, store
 
 
@@ -77,7 +77,8 @@ def _residual(columns, pattern, value, group, r, g, length, worst, w):
         t = zero - load(group.shift, j, w)
         for e in range(begin, end):
             t = muladd(splat(value[e], w), load(group.v, pattern.entry_row[e], w), t)
-        move = smaller_of(larger_of(t, load(group.low, j, w)), load(group.high, j, w))
+        low, high = limits(group, j, w)
+        move = smaller_of(larger_of(t, low), high)
         store(r, j, move)
         square = muladd(move, move, square)
         for e in range(begin, end):

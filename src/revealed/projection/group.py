@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import kernel
-from .lanes import greater, larger_of, load, muladd, splat, square_root, store
+from .lanes import larger_of, load, load_flags, muladd, select, splat, square_root, store
 
 ABSENT = 1e30
 """Diagonal given to a row that is not there: its step is then zero to the last bit that matters."""
@@ -39,8 +39,10 @@ class Group(NamedTuple):
     """Lane storage of one group; every array is flat, entry after entry, W numbers each."""
 
     shift: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    at_lower: np.ndarray
+    """int8: 1 where the residual must not be negative. A byte, for the columns stream from L2."""
+    at_upper: np.ndarray
+    """int8: 1 where it must not be positive."""
     v: np.ndarray
     least: np.ndarray
     """(m) smallest admissible multiplier of a bounded row."""
@@ -66,8 +68,8 @@ def zeros(entries, width):
 def new_group(n, m, width):
     return Group(
         zeros(n, width),
-        zeros(n, width),
-        zeros(n, width),
+        np.zeros(n * width, np.int8),
+        np.zeros(n * width, np.int8),
         zeros(m, width),
         zeros(m, width),
         zeros(m, width),
@@ -111,31 +113,36 @@ def load_group(columns, pattern, job, ids, multipliers, group, w):
         group.scale[lane] = unit_of(job.cost[line[lane]], job.margin[line[lane]])
         unit[lane] = 1.0 / group.scale[lane]
         margin[lane] = job.margin[line[lane]] * unit[lane]
-    low = np.array([-np.inf, 0.0, -np.inf, 0.0])
-    high = np.array([np.inf, np.inf, 0.0, 0.0])
     for j in range(len(columns.start) - 1):
         for lane in range(len(w)):
             code = job.state[line[lane], j]
             at = j * len(w) + lane
-            # Lower bound, bit 0, and upper bound, bit 1, pull the margin in opposite directions.
-            pull = margin[lane] * ((code & 1) - (code >> 1))
+            lower, upper = code & 1, code >> 1  # a fixed entry, code 3, is at both
+            pull = margin[lane] * (lower - upper)
             group.shift[at] = job.cost[line[lane], j] * unit[lane] - pull
-            group.low[at] = low[code]
-            group.high[at] = high[code]
+            group.at_lower[at] = lower
+            group.at_upper[at] = upper
     _measure(columns, group, margin, w)
     for lane in range(len(w)):
         _load_rows(columns, pattern, job, line[lane], lane, unit[lane], multipliers, group)
 
 
 @kernel
+def limits(group, j, w):
+    """What the residual of entry j is clipped to."""
+    zero = splat(0.0, w)
+    low = select(load_flags(group.at_lower, j, w), zero, splat(-np.inf, w))
+    high = select(load_flags(group.at_upper, j, w), zero, splat(np.inf, w))
+    return low, high
+
+
+@kernel
 def _measure(columns, group, margin, w):
     """The length of each lane's cost, or its margin if that is larger."""
-    zero, pull = splat(0.0, w), load(margin, 0, w)
-    square = zero
+    pull, square = load(margin, 0, w), splat(0.0, w)
     for j in range(len(columns.start) - 1):
-        up = greater(load(group.high, j, w), zero)
-        down = greater(zero, load(group.low, j, w))
-        q = muladd(up - down, pull, load(group.shift, j, w))
+        sign = load_flags(group.at_lower, j, w) - load_flags(group.at_upper, j, w)
+        q = muladd(sign, pull, load(group.shift, j, w))
         square = muladd(q, q, square)
     store(group.size, 0, larger_of(square_root(square), pull))
 

@@ -16,7 +16,18 @@ import numpy as np
 from .compiled import kernel
 from .factor import factorise, solve
 from .group import ABSENT, load_group, new_group, store_multipliers, zeros
-from .lanes import greater, larger_of, load, muladd, select, smaller_of, splat, square_root, store
+from .lanes import (
+    greater,
+    larger_of,
+    load,
+    load_flags,
+    muladd,
+    select,
+    smaller_of,
+    splat,
+    square_root,
+    store,
+)
 
 RIDGE = 1e-12
 START = 0.1
@@ -106,9 +117,9 @@ def interior(columns, pattern, job, ids, cap, goal, multipliers, steps, stop, w)
 @kernel
 def _sign(group, j, w):
     """+1 at lower, -1 at upper, 0 otherwise; and 1 for a free entry, else 0."""
-    zero = splat(0.0, w)
-    up, down = greater(load(group.high, j, w), zero), greater(zero, load(group.low, j, w))
-    return up - down, up * down
+    lower, upper = load_flags(group.at_lower, j, w), load_flags(group.at_upper, j, w)
+    one = splat(1.0, w)
+    return lower - upper, (one - lower) * (one - upper)
 
 
 @kernel

@@ -65,6 +65,23 @@ def load(typingctx, array, index, like):
 
 
 @_operation
+def load_flags(typingctx, flags, index, like):
+    """The lanes of entry `index` of a flat int8 array of zeros and ones, as numbers."""
+    lanes = LanesType(like.count)
+
+    def codegen(context, builder, signature, args):
+        i = context.cast(builder, args[1], signature.args[1], types.int64)
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        offset = builder.mul(i, ir.Constant(ir.IntType(64), lanes.width))
+        small = ir.VectorType(ir.IntType(8), lanes.width)
+        pointer = builder.bitcast(builder.gep(data, [offset]), small.as_pointer())
+        vector = ir.VectorType(ir.DoubleType(), lanes.width)
+        return builder.uitofp(builder.load(pointer, align=1), vector)
+
+    return lanes(flags, index, like), codegen
+
+
+@_operation
 def store(typingctx, array, index, value):
     """Write `value` to entry `index` of a flat array."""
 

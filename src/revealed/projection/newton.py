@@ -15,7 +15,7 @@ import numpy as np
 from .certificate import certify_group
 from .compiled import kernel
 from .factor import factorise, solve
-from .group import ABSENT, SHORT, load_group, new_group, store_multipliers, zeros
+from .group import ABSENT, SHORT, limits, load_group, new_group, store_multipliers, zeros
 from .lanes import greater, larger_of, load, muladd, select, smaller_of, splat, square_root, store
 
 SPRING = 1e4
@@ -133,7 +133,7 @@ def _assemble(columns, pattern, value, group, zeta, opening, still, t, g, L, set
         for e in range(begin, end):
             tj = muladd(splat(value[e], w), load(group.v, pattern.entry_row[e], w), tj)
         store(t, j, tj)
-        low, high = load(group.low, j, w), load(group.high, j, w)
+        low, high = limits(group, j, w)
         r = smaller_of(larger_of(tj, low), high)
         square = muladd(r, r, square)
         inside = greater(tj, low) * greater(high, tj)
@@ -239,7 +239,7 @@ def _slope(columns, group, zeta, t, dt, d, alpha, w):
     zero = splat(0.0, w)
     slope, curve, changed = zero, zero, zero
     for j in range(len(columns.start) - 1):
-        low, high = load(group.low, j, w), load(group.high, j, w)
+        low, high = limits(group, j, w)
         before, move = load(t, j, w), load(dt, j, w)
         now = muladd(alpha, move, before)
         r = smaller_of(larger_of(now, low), high)
