@@ -104,31 +104,3 @@ def test_module_and_command_are_the_same():
     command = [sys.executable, "-m", "revealed", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, f"revealed {__version__}\n")
-
-
-def test_demo_holds_its_claims_and_draws(tmp_path, capsys):
-    assert cli.main(["demo", "--out", str(tmp_path / "new" / "folder"), "--seed", "3"]) == 0
-    out = capsys.readouterr().out
-    assert "200 of 200" in out
-    assert "100.0%" in out
-    drawn = sorted(path.name for path in (tmp_path / "new" / "folder").iterdir())
-    assert drawn == ["projections.png", "routes.png"]
-
-
-def test_demo_admits_a_claim_that_failed(tmp_path, monkeypatch, capsys):
-    from dataclasses import replace
-
-    from revealed.demo import scene, telling
-
-    def worse(scene_):
-        outcome = scene.explain(scene_)
-        return replace(outcome, projected_routes=scene_.guess_routes)
-
-    monkeypatch.setattr(telling, "explain", worse)
-    assert cli.main(["demo", "--out", str(tmp_path)]) == 1
-
-
-def test_demo_refuses_a_file_as_its_folder(tmp_path, capsys):
-    (tmp_path / "taken").write_text("")
-    assert cli.main(["demo", "--out", str(tmp_path / "taken")]) == 2
-    assert "Cannot use" in capsys.readouterr().err

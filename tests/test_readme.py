@@ -1,9 +1,12 @@
 """Every Python block of the README runs as it stands, and shows the commands it must."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+
+from revealed.bench.projection_page import headline
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -14,10 +17,18 @@ def test_the_readme_has_examples():
     assert BLOCKS
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.strip().splitlines()[0][:40])
-def test_block_runs(block, tmp_path, monkeypatch):
+def test_the_blocks_run_one_after_the_other(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # an example may write files, but not into the checkout
-    exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+    names = {"__name__": "readme"}
+    for number, block in enumerate(BLOCKS):
+        exec(compile(block, f"README.md, block {number}", "exec"), names)
+
+
+def test_the_figures_are_those_of_the_benchmark():
+    content = json.loads((ROOT / "benchmarks/results/projection_12x12.json").read_text("utf-8"))
+    quoted = re.search(r"<!-- headline.*?-->\n(.*?)\n<!-- end -->", README, flags=re.DOTALL)
+    assert quoted is not None
+    assert " ".join(quoted.group(1).split()) == headline(content)
 
 
 @pytest.mark.parametrize("command", ["make demo", "make test", "pip install"])

@@ -33,7 +33,7 @@ EXTRA_OF = {
 COMMANDS = {
     "demo": (
         "revealed.demo",
-        "explain 200 observed routes, with pictures",
+        "learn street costs from routes alone, compare, and draw pictures",
         "revealed demo --out out/demo --seed 7",
     ),
 }
@@ -47,6 +47,21 @@ BENCHES = {
         "revealed.bench.netlib",
         "project on the NETLIB problems in a folder and count false claims",
         "revealed bench netlib --data path/to/netlib",
+    ),
+    "margins": (
+        "revealed.bench.margins",
+        "repeat the paper's margin table and set it beside the reference",
+        "revealed bench margins --data path/to/paper_synthetic",
+    ),
+    "learning": (
+        "revealed.bench.learning",
+        "time POCS against the usual loop, and see how it grows with the data",
+        "revealed bench learning --data path/to/paper_synthetic",
+    ),
+    "noise": (
+        "revealed.bench.noise",
+        "learn from noisy decisions with the squared, plain and Huber distance",
+        "revealed bench noise --seeds 10",
     ),
 }
 

@@ -29,6 +29,10 @@ SLOW_S = 2.0
 
 TUNING_S = 5.0
 """Once its candidates have taken this long, the rest of them are not tried."""
+WARM_UP_S = 0.05
+"""Loops before each measurement that are not timed, for everyone whose loop is shorter."""
+ROUND_S = 0.05
+"""A measurement takes at least this long."""
 TRIAL_S = 1.0
 """A candidate is tried on as many instances as it finishes in this time."""
 
@@ -45,6 +49,8 @@ class Entrant:
     settings: dict[str, Any]
     rounds_us: list[float] = field(default_factory=list)
     """Microseconds for each projection, one number for each round."""
+    loop_s: float = 0.0
+    """Seconds of the last loop."""
     accuracy: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
@@ -161,12 +167,22 @@ def take_turns(entrants: list[Entrant], case: Case, best: np.ndarray, rounds: in
                 entrant.rounds_us.append(one_round(entrant))
 
 
-def one_round(entrant: Entrant, least_s: float = 0.01) -> float:
-    """Microseconds a projection, from as many loops as make a time that the clock can resolve."""
+def one_round(entrant: Entrant) -> float:
+    """Microseconds a projection, from as many loops as make a time that the clock can resolve.
+
+    Not timed before that: enough loops for the system to spread the threads over the cores.
+    """
+    if entrant.loop_s < WARM_UP_S:
+        _loop_for(entrant, WARM_UP_S)
+    return _loop_for(entrant, ROUND_S)
+
+
+def _loop_for(entrant: Entrant, least_s: float) -> float:
     loops, began = 0, time.perf_counter()
     while (spent := time.perf_counter() - began) < least_s or loops == 0:
         entrant.run()
         loops += 1
+    entrant.loop_s = spent / loops
     return 1e6 * spent / (loops * entrant.n_timed)
 
 

@@ -1,4 +1,4 @@
-"""The demonstration: 200 routes, a bad guess of the costs, the nearest costs that explain them.
+"""The demonstration: trips through a town, and the costs of its streets learned from them alone.
 
 Read in order: `scene` makes the data and asks the library, `pictures` draws, `telling` prints.
 Everything is generated from one seed; nothing is downloaded.
@@ -15,25 +15,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("out/demo"),
         metavar="DIR",
-        help="folder for the two pictures, made if absent (default: %(default)s)",
+        help="folder for the three pictures, made if absent (default: %(default)s)",
     )
-    parser.add_argument(
-        "--seed",
-        type=_seed,
-        default=7,
-        metavar="N",
-        help="which terrain to draw (default: %(default)s)",
-    )
+    for name, default, words in (
+        ("--seed", 7, "which town and trips to draw"),
+        ("--trips", 3000, "trips to learn from"),
+        ("--held-out", 500, "further trips to judge by"),
+        ("--iterations", 150, "iterations of POCS"),
+    ):
+        least = 0 if name == "--seed" else 1
+        parser.add_argument(
+            name,
+            type=_at_least(least),
+            default=default,
+            metavar="N",
+            help=f"{words} (default: %(default)s)",
+        )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the demonstration; 0 if every claim it prints held, 1 if one did not."""
     from .telling import tell
 
-    return 0 if tell(out=args.out, seed=args.seed) else 1
+    held = tell(
+        out=args.out,
+        seed=args.seed,
+        trips=args.trips,
+        held_out=args.held_out,
+        iterations=args.iterations,
+    )
+    return 0 if held else 1
 
 
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"a seed is a whole number, 0 or more; got {text!r}")
-    return int(text)
+def _at_least(least: int):
+    def whole_number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"a whole number of at least {least}; got {text!r}")
+        return int(text)
+
+    return whole_number

@@ -1,162 +1,292 @@
-"""The two pictures of the demonstration.
+"""The three pictures of the demonstration.
 
-Blue and orange are from the Okabe-Ito palette and terrain is grey, so that all can be told apart
-with any colour vision. Figures are built without pyplot: no window system, no global state.
+Blue and orange are from the Okabe-Ito palette and slowness runs from light to dark, so that all can
+be told apart with any colour vision. Figures are built without pyplot: no window system, no global
+state.
 """
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
-from matplotlib.colors import LinearSegmentedColormap, LogNorm
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import Normal, Stroke
-from matplotlib.ticker import MaxNLocator
 
-from .scene import SIDE, TOL, Outcome, Scene, reproduced
+from .scene import FEATURES, SIDE, Outcome, Town, Trips
 
 BLUE, ORANGE, INK, SOFT = "#0072B2", "#D55E00", "#1a1a1a", "#666666"
-PALE_BLUE, PALE_ORANGE = "#66AAD1", "#E89A5F"  # the same two at 60%, for wide marks
-TERRAIN = LinearSegmentedColormap.from_list("rock", ["#fcfcfb", "#e4e2de", "#c0bdb7", "#8a8780"])
-FLOOR = 1e-17  # residuals below this, 0 among them, are drawn here on the logarithmic axis
-LEAST_SHOWN = 0.03  # changes smaller than this share of the largest are left out of the map
+SLOW = LinearSegmentedColormap.from_list("slow", ["#e9e8e4", "#f2cfa8", "#e08a3c", "#5a2200"])
+GREY = LinearSegmentedColormap.from_list("rock", ["#f1f0ee", "#d9d6d1", "#b3afa8", "#7d7972"])
+DENSE = LinearSegmentedColormap.from_list("dense", ["#dbe9f3", "#66AAD1", "#0072B2", "#0b2e4a"])
+SPREAD = Normalize(-1.2, 2.8)  # standard deviations from the mean of a map
 
 
-def draw_map(path: Path, scene: Scene, outcome: Outcome) -> None:
-    """Guess, observation and projected costs for one driver, side by side."""
-    i = most_telling(scene, outcome)
-    figure = _figure(11.2, 4.4)
-    axes = figure.subplots(1, 3)
-    costs = (scene.guess[i], scene.true_costs[i], outcome.projection.point[i])
-    maps = [_by_junction(scene, c) for c in costs]
-    scale = LogNorm(np.min(maps), np.max(maps))  # slowness is a factor, so the scale is in factors
-    for axis, values in zip(axes, maps, strict=True):
-        image = axis.imshow(values, cmap=TERRAIN, norm=scale)
-    _changes(axes[2], scene, costs[2] - costs[0])
-    _route(axes[0], scene, scene.guess_routes[i], ORANGE)
-    _route(axes[1], scene, scene.routes[i], BLUE)
-    _route(axes[2], scene, outcome.projected_routes[i], INK, width=1.8)
-    _caption(axes[0], "Guess", "an old map, and the quickest route on it")
-    _caption(axes[1], "Observed", "the route taken, over terrain we never see")
-    _caption(axes[2], "Projected", "least change that makes this route the quickest")
-    _colour_bar(figure, axes[2], image)
+def draw_costs(path: Path, town: Town, held_out: Trips, outcome: Outcome) -> None:
+    """True and learned slowness in three contexts, and all learned costs against all true ones."""
+    figure = _figure(14.4, 7.2)
+    left, right = figure.add_gridspec(1, 2, width_ratios=[2.3, 1])
+    axes: Any = left.subgridspec(2, 3).subplots()
+    chosen = [_most(held_out, name) for name in FEATURES]
+    for (top, bottom), i in zip(axes.T, chosen, strict=True):
+        maps = [town.by_junction(costs[i]) for costs in (held_out.seen.costs, outcome.costs)]
+        for axis, values in zip((top, bottom), maps, strict=True):
+            _draw_field(axis, town, _standard(values))
+        _caption(top, _weather(held_out, i), "true times (hidden from the learner)")
+        alike = np.corrcoef(maps[0], maps[1])[0, 1]
+        _caption(bottom, "", f"learned costs (correlation {alike:.2f})")
+    bar = figure.colorbar(
+        ScalarMappable(SPREAD, SLOW), ax=axes, location="bottom", shrink=0.5, aspect=45, pad=0.03
+    )
+    bar.set_label("slowness, in standard deviations of each map (decisions reveal no unit)")
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    _draw_scatter(figure.add_subplot(right), town, held_out.seen.costs, outcome.costs)
     _save(figure, path)
 
 
-def most_telling(scene: Scene, outcome: Outcome) -> int:
-    """The driver with the most winding route among those about whom the guess was wholly wrong."""
-    shared = (scene.routes * scene.guess_routes).sum(axis=1)
-    winding = (scene.routes * scene.length).sum(axis=1)
-    return int(np.lexsort((-winding, shared))[0])
+def _draw_field(axis: Axes, town: Town, values: np.ndarray) -> None:
+    """A number at each junction, shaded between them, with the streets on top."""
+    east, south = (town.place[:, k].reshape(SIDE, SIDE) for k in (0, 1))
+    field = values.reshape(SIDE, SIDE)
+    axis.pcolormesh(east, south, field, cmap=SLOW, norm=SPREAD, shading="gouraud", rasterized=True)
+    once = np.flatnonzero(town.tail < town.head)
+    axis.add_collection(LineCollection(_segments(town, once), colors="white", lw=1.6, alpha=0.75))
+    _bare(axis)
 
 
-def _colour_bar(figure: Figure, axis: Axes, image) -> None:
-    bar = figure.colorbar(image, cax=axis.inset_axes((1.06, 0, 0.035, 1)))
-    bar.set_label("minutes per unit of distance")
-    bar.set_ticks([5, 10, 20, 40], labels=["5", "10", "20", "40"])
-    bar.ax.minorticks_off()
-    bar.outline.set_visible(False)  # type: ignore[operator]
-
-
-def _by_junction(scene: Scene, costs: np.ndarray) -> np.ndarray:
-    """(k, k) mean minutes per unit of distance over the roads that touch each junction."""
-    pace = np.tile(costs / scene.length, 2)
-    ends = np.concatenate([scene.tail, scene.head])
-    return (np.bincount(ends, pace) / np.bincount(ends)).reshape(SIDE, SIDE)
-
-
-def _segments(scene: Scene, roads: np.ndarray) -> list[np.ndarray]:
-    """End points of some roads, as (column, row) on the map."""
-    ends = np.stack([scene.tail[roads], scene.head[roads]], axis=1)
-    return list(np.stack([ends % SIDE, ends // SIDE], axis=-1).astype(float))
-
-
-def _route(axis: Axes, scene: Scene, route: np.ndarray, colour: str, width: float = 3.2) -> None:
-    """A route with a white edge, which stands out on light and dark terrain alike."""
-    edge = Stroke(linewidth=width + 2.2, foreground="white", capstyle="round")
-    lines = LineCollection(_segments(scene, np.flatnonzero(route > 0.5)), colors=colour)
-    lines.set(linewidths=width, capstyle="round", zorder=3)
-    if width > 2:
-        lines.set_path_effects([edge, Normal()])
-    axis.add_collection(lines)
-    for corner in (0, SIDE - 1):
-        axis.plot(corner, corner, "o", ms=9, mfc="white", mec=INK, mew=1.4, zorder=4)
-
-
-def _changes(axis: Axes, scene: Scene, change: np.ndarray) -> None:
-    """Roads that were made quicker or slower, the wider the more."""
-    size = np.abs(change) / np.abs(change).max()
-    roads = np.flatnonzero(size > LEAST_SHOWN)
-    roads = roads[np.argsort(size[roads])]  # the largest on top
-    lines = LineCollection(_segments(scene, roads), capstyle="round", zorder=2)
-    lines.set(colors=np.where(change[roads] < 0, PALE_BLUE, PALE_ORANGE).tolist())
-    lines.set(linewidths=(1.5 + 9 * size[roads]).tolist())
-    axis.add_collection(lines)
-    handles = [
-        Line2D([], [], color=PALE_BLUE, lw=6, label="made quicker"),
-        Line2D([], [], color=PALE_ORANGE, lw=6, label="made slower"),
-    ]
-    axis.legend(
-        handles=handles, ncols=2, frameon=False, loc="upper left", bbox_to_anchor=(-0.03, 0.01)
+def _draw_scatter(axis: Axes, town: Town, true: np.ndarray, learned: np.ndarray) -> None:
+    x, y = (town.by_junction(costs).ravel() for costs in (true, learned))
+    cells = axis.hexbin(x, y, gridsize=30, cmap=DENSE, norm=LogNorm(), mincnt=1, lw=0.2)
+    cut = np.quantile(x, np.linspace(0, 1, 21))
+    group = np.clip(np.searchsorted(cut, x, side="right") - 1, 0, 19)
+    medians = [(np.median(x[group == k]), np.median(y[group == k])) for k in range(20)]
+    axis.plot(*np.transpose(medians), color=ORANGE, lw=2.4, label="median")
+    alike, by_street = (
+        np.corrcoef(a.ravel(), b.ravel())[0, 1] for a, b in ((x, y), (true, learned))
     )
+    words = f"{len(true)} held-out contexts, correlation {alike:.2f} (by street {by_street:.2f})"
+    _caption(axis, "Learned against true costs", words)
+    axis.set_xlabel("true minutes, mean of the streets at a junction")
+    axis.set_ylabel("learned cost of the same streets (unit: the margin)")
+    axis.legend(frameon=False, loc="lower right")
+    bar = axis.figure.colorbar(cells, ax=axis, location="bottom", shrink=0.6, aspect=30, pad=0.02)
+    bar.set_label("junctions in a cell")
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    axis.spines[["top", "right"]].set_visible(False)
 
 
-def _caption(axis: Axes, title: str, subtitle: str) -> None:
-    axis.set_title(f"{title}\n", loc="left", fontweight="bold", fontsize=12)
-    axis.text(0, 1.025, subtitle, transform=axis.transAxes, color=SOFT, fontsize=9.5)
+def draw_routes(path: Path, town: Town, held_out: Trips, outcome: Outcome) -> None:
+    """Predicted over observed routes: two telling successes, and a typical miss."""
+    figure = _figure(13.2, 5.35)
+    axes = figure.subplots(1, 3, subplot_kw={"anchor": "S"})
+    hit, regret = _hits(held_out, outcome)
+    chosen = [*_telling(held_out, outcome, hit), _typical_miss(hit, regret)]
+    for axis, i, title in zip(axes, chosen, ("Predicted", "Predicted", "Missed"), strict=True):
+        pace = held_out.seen.costs[i] / town.length
+        scale = LogNorm(np.quantile(pace, 0.02), pace.max())
+        _draw_streets(axis, town, pace, GREY, scale, width=4.5)
+        _draw_route(axis, town, held_out.seen.decisions[i], BLUE, 8.5, edge=True)
+        _draw_route(axis, town, outcome.map_routes[i], ORANGE, 3.6, dashes=True)
+        _draw_route(axis, town, outcome.routes[i], INK, 1.9)
+        _mark_ends(axis, town, held_out.problem.structure.source[i], "start")
+        _mark_ends(axis, town, held_out.problem.structure.target[i], "end")
+        extra = "" if hit[i] else f"; {regret[i]:.1%} slower than the quickest"
+        _caption(axis, f"{title}: {_weather(held_out, i)}", _counts(held_out, outcome, i) + extra)
+    handles = [
+        Line2D([], [], color=BLUE, lw=8.5, label="the route taken"),
+        Line2D([], [], color=INK, lw=1.9, label="predicted from past routes"),
+        Line2D([], [], color=ORANGE, lw=3.6, ls=(0, (1.6, 1.2)), label="shortest by length"),
+        Line2D([], [], color="#7d7972", lw=4.5, label="streets, the darker the slower (hidden)"),
+    ]
+    figure.legend(handles=handles, ncols=4, frameon=False, loc="outside lower center")
+    _save(figure, path)
+
+
+def _hits(held_out: Trips, outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
+    """(B,) whether each prediction is the route taken, and its extra share of minutes."""
+    taken, costs = held_out.seen.decisions, held_out.seen.costs
+    hit = np.abs(outcome.routes - taken).max(axis=1) < 0.5
+    best = (costs * taken).sum(axis=1)
+    return hit, (costs * outcome.routes).sum(axis=1) / best - 1.0
+
+
+def _telling(held_out: Trips, outcome: Outcome, hit: np.ndarray) -> list[int]:
+    """The hits on which the map misled most, one in rush hour and one in the rain."""
+    misled = np.abs(outcome.map_routes - held_out.seen.decisions).sum(axis=1)
+    z = held_out.seen.contexts
+    best = []
+    for feature in (1, 0):
+        others = np.delete(z, feature, axis=1).max(axis=1)
+        fits = hit & (z[:, feature] > 0.5) & (others < 0.4)
+        best.append(int(np.argmax(np.where(fits, misled, np.where(hit, misled / 1e3, -1.0)))))
+    return best
+
+
+def _typical_miss(hit: np.ndarray, regret: np.ndarray) -> int:
+    """The miss of median regret; the first trip if nothing was missed."""
+    misses = np.flatnonzero(~hit)
+    if misses.size == 0:
+        return 0
+    return int(misses[np.argsort(regret[misses])[len(misses) // 2]])
+
+
+def _counts(held_out: Trips, outcome: Outcome, i: int) -> str:
+    taken = held_out.seen.decisions[i] > 0.5
+    common = int((taken & (outcome.routes[i] > 0.5)).sum())
+    by_map = int((taken & (outcome.map_routes[i] > 0.5)).sum())
+    return f"{common} of {taken.sum()} streets right; by length {by_map}"
+
+
+def draw_losses(path: Path, outcome: Outcome) -> None:
+    """The loss by iteration under its theoretical ceiling, and the decisions it stands for."""
+    figure = _figure(11.6, 4.6)
+    left, right = figure.subplots(1, 2)
+    h, iteration = outcome.model.history_["h"], np.arange(len(outcome.model.history_))
+    left.plot(iteration[1:], outcome.ceiling[1:], color=ORANGE, lw=2, ls=(0, (4, 2)))
+    left.plot(iteration[1:], h[1:], color=BLUE, lw=2.4)
+    left.set(xscale="log", yscale="log", xlim=(1, max(len(h) - 1, 2)))
+    place = len(h) // 4 or 1
+    words = "theory: never above $h_T + D^2/2t$\n($D$: root mean square of the final costs)"
+    _note(left, words, (max(1, place // 3), outcome.ceiling[max(1, place // 3)]), ORANGE, 8)
+    _note(left, "observed", (place, h[place]), BLUE, 6)
+    _caption(
+        left, "Loss by iteration", f"h, half the mean squared distance; {h[0]:.3g} at the start"
+    )
+    left.set_xlabel("iteration of POCS")
+    _draw_decisions(right, iteration, outcome)
+    for axis in (left, right):
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.tick_params(which="both", color=SOFT)
+    _save(figure, path)
+
+
+def _draw_decisions(axis: Axes, iteration: np.ndarray, outcome: Outcome) -> None:
+    loss = outcome.model.history_["decision_loss"]
+    last = iteration[-1]
+    axis.plot(iteration[1:], loss[1:], color=BLUE, lw=2.4)
+    nothing, _, learned, truth = outcome.scores
+    for score, colour, words in (
+        (nothing, ORANGE, "held out: shortest by length"),
+        (truth, SOFT, "held out: least squares on true times"),
+    ):
+        axis.axhline(score.loss, color=colour, lw=1.6, ls=(0, (4, 2)))
+        _note(axis, words, (1, score.loss), colour, 4, ha="left")
+    axis.plot(last, learned.loss, "o", ms=9, color=BLUE, mec="white", clip_on=False, zorder=4)
+    _note(axis, "held out: learned", (last, learned.loss), BLUE, 18, ha="right")
+    middle = max(1, len(loss) // 8)
+    _note(axis, "trips learned from", (middle, loss[middle]), BLUE, 8, ha="left")
+    axis.set(xscale="log", xlim=(1, max(last, 2)))
+    axis.set_ylim(0, 1.18 * max(nothing.loss, loss[1:].max(initial=0.0)))
+    _caption(axis, "What it means for decisions", "streets that differ from the route taken, mean")
+    axis.set_xlabel("iteration of POCS")
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def _most(held_out: Trips, feature: str) -> int:
+    """The held-out trip in which one condition stands out most from the others."""
+    k = FEATURES.index(feature)
+    z = held_out.seen.contexts
+    return int(np.argmax(z[:, k] - np.delete(z, k, axis=1).sum(axis=1)))
+
+
+def _weather(held_out: Trips, i: int) -> str:
+    """The context of a trip in words: the hour, and whatever is notable."""
+    hour = held_out.hours[i]
+    rain, traffic, frost = held_out.seen.contexts[i]
+    words = [f"{int(hour):02d}:{int(hour % 1 * 60):02d}"]
+    levels = (("rain", rain), ("frost", frost))
+    if traffic > 0.5:
+        words.append("rush hour")
+    for name, value in levels:
+        if value > 0.2:
+            words.append(f"heavy {name}" if value > 0.7 else name)
+    return ", ".join(words) if len(words) > 1 else f"{words[0]}, a quiet hour"
+
+
+def _standard(values: np.ndarray) -> np.ndarray:
+    return (values - values.mean()) / values.std()
+
+
+def _segments(town: Town, chosen: np.ndarray) -> list[np.ndarray]:
+    return list(np.stack([town.place[town.tail[chosen]], town.place[town.head[chosen]]], axis=1))
+
+
+def _draw_streets(axis: Axes, town: Town, values: np.ndarray, cmap, norm, width: float) -> None:
+    """Every street once, coloured by the mean of its two directions."""
+    once = np.flatnonzero(town.tail < town.head)
+    both = (values + values[town.reverse]) / 2
+    lines = LineCollection(_segments(town, once), cmap=cmap, norm=norm, capstyle="round", zorder=1)
+    lines.set(array=both[once], linewidths=width)
+    axis.add_collection(lines)
+    _bare(axis)
+
+
+def _bare(axis: Axes) -> None:
+    """A map: south is down, no frame, a little room at the edge."""
+    axis.set_aspect("equal")
+    axis.margins(0.08)
+    axis.autoscale_view()
+    axis.invert_yaxis()
     axis.set(xticks=[], yticks=[])
     axis.spines[:].set_visible(False)
 
 
-def draw_certificates(path: Path, scene: Scene, outcome: Outcome) -> None:
-    """How far each guess moved against how wrong it was, and the residual of each projection."""
-    figure = _figure(10.4, 4.2)
-    left, right = figure.subplots(1, 2)
-    _draw_moves(left, scene, outcome)
-    _draw_residuals(right, outcome.projection.residual)
-    for axis in (left, right):
-        axis.spines[["top", "right"]].set_visible(False)
-    _save(figure, path)
+def _draw_route(
+    axis: Axes,
+    town: Town,
+    route: np.ndarray,
+    colour: str,
+    width: float,
+    *,
+    edge: bool = False,
+    dashes: bool = False,
+) -> None:
+    lines = LineCollection(_segments(town, np.flatnonzero(route > 0.5)), colors=colour, zorder=3)
+    lines.set(linewidths=width, capstyle="round")
+    if dashes:
+        lines.set(linestyle=(0, (1.6, 1.2)), capstyle="butt")
+    if edge:
+        white = Stroke(linewidth=width + 2.5, foreground="white", capstyle="round")
+        lines.set_path_effects([white, Normal()])
+    axis.add_collection(lines)
 
 
-def _draw_moves(axis: Axes, scene: Scene, outcome: Outcome) -> None:
-    lost = (scene.guess * (scene.routes - scene.guess_routes)).sum(axis=1)
-    hit = reproduced(scene.guess_routes, scene.routes)
-    moved = outcome.projection.distance
-    dots = {"lw": 0, "alpha": 0.6, "clip_on": False}
-    axis.scatter(lost[~hit], moved[~hit], s=24, c=ORANGE, label="another route", **dots)
-    axis.scatter(lost[hit], moved[hit], s=34, c=BLUE, marker="D", label="the observed one", **dots)
-    axis.set_title("The wronger the guess, the further it moves", loc="left", fontweight="bold")
-    axis.set_xlabel("by how much the guess prefers its own route (minutes)")
-    axis.set_ylabel(f"distance moved (minutes, over all {len(scene.tail)} roads)")
-    axis.set_xlim(left=-0.02 * lost.max())
-    axis.set_ylim(bottom=0)
-    axis.legend(title="the guess gave", frameon=False, loc="upper left", alignment="left")
-
-
-def _draw_residuals(axis: Axes, residual: np.ndarray) -> None:
-    edges = np.logspace(np.log10(FLOOR), np.log10(TOL), 37)
-    axis.hist(np.maximum(residual, FLOOR), bins=edges.tolist(), color=BLUE, rwidth=0.88)
-    axis.axvline(TOL, color=INK, lw=1.2, ls=(0, (4, 3)))
+def _mark_ends(axis: Axes, town: Town, junction: int, words: str) -> None:
+    x, y = town.place[int(junction)]
+    axis.plot(x, y, "o", ms=11, mfc="white", mec=INK, mew=1.6, zorder=5)
+    halo = [Stroke(linewidth=3, foreground="white"), Normal()]
     axis.annotate(
-        "tolerance", (TOL, 1), xytext=(-5, -4), xycoords=("data", "axes fraction"),
-        textcoords="offset points", ha="right", va="top", color=INK,
+        words, (x, y), xytext=(0, 11), textcoords="offset points", ha="center", fontsize=10,
+        fontweight="bold", color=INK, zorder=6, path_effects=halo,
     )  # fmt: skip
-    axis.set_title("Every answer is certified by its residual", loc="left", fontweight="bold")
-    axis.set(xscale="log", xlim=(FLOOR, 3 * TOL))
-    axis.set_xlabel("relative residual, computed from the definition")
-    axis.set_ylabel("projections")
-    axis.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+
+
+def _caption(axis: Axes, title: str, subtitle: str) -> None:
+    if title:
+        axis.set_title(f"{title}\n", loc="left", fontweight="bold", fontsize=12)
+    axis.text(0, 1.02, subtitle, transform=axis.transAxes, color=SOFT, fontsize=9.5)
+
+
+def _note(axis: Axes, words: str, place, colour: str, up: float, ha: str = "left") -> None:
+    axis.annotate(
+        words, place, xytext=(6 if ha == "left" else -6, up), textcoords="offset points",
+        ha=ha, va="bottom", color=colour, fontsize=9.5,
+    )  # fmt: skip
 
 
 def _figure(width: float, height: float) -> Figure:
-    room = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1, wspace=0.02)  # inches; share of a panel
+    room = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1, wspace=0.03)  # inches; share of a panel
     return Figure(figsize=(width, height), layout=room)
 
 
 def _save(figure: Figure, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=200, facecolor="white")
+    figure.savefig(path, dpi=160, facecolor="white")

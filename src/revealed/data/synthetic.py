@@ -1,0 +1,108 @@
+"""Made-up data whose true costs are a known function of the context.
+
+A hidden 0/1 matrix B (n, d) says which features an entry's cost listens to; a power makes the
+dependence curved, so that a linear model can fit the decisions well but never exactly. Each
+function draws from one `numpy.random.Generator`: the same seed gives the same data.
+
+Letters: d context features, n cost entries.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import InputError
+from ..problems import grid_shortest_path, knapsack
+from ..problems._checks import positive_int
+from .dataset import DataSet, split_by_size
+
+Seed = int | np.random.Generator
+Sizes = tuple[int, int, int]
+"""Samples for training, validation and test."""
+
+
+def noisy_paths(
+    sizes: Sizes = (1000, 100, 1000),
+    *,
+    degree: int = 4,
+    noise: float = 0.5,
+    n_features: int = 5,
+    side: int = 5,
+    seed: Seed = 42,
+) -> DataSet:
+    """Right-down grid paths under noisy costs, as PyEPO draws them and CaVE's tables use them.
+
+        c = (((B z) / sqrt(d) + 3)^degree + 1) / 3.5^degree * u,   z normal, B Bernoulli(1/2),
+        u uniform in [1 - noise, 1 + noise], drawn afresh for every edge of every sample
+
+    The noise is in the costs, so a decision is optimal under costs that no function of the context
+    can know. Edges are in our own order (`grid_shortest_path`), which changes nothing: the rows of
+    B are exchangeable.
+    """
+    sizes, rng = _checked(sizes), np.random.default_rng(seed)
+    if not 0 <= noise < 1:
+        raise InputError(f"`noise` must be at least 0 and below 1; got {noise!r}.")
+    problem = grid_shortest_path(side, side, directed="right-down")
+    d, n, total = positive_int(n_features, "n_features"), problem.n_variables, sum(sizes)
+    listens = rng.binomial(1, 0.5, (n, d))
+    contexts = rng.standard_normal((total, d))
+    costs = _power_costs(contexts, listens, degree) / 3.5 ** float(degree)
+    costs *= rng.uniform(1.0 - noise, 1.0 + noise, costs.shape)
+    name = f"path {side}x{side}, degree {degree}, noise {noise:g}"
+    return split_by_size(name, problem, contexts, costs, sizes)
+
+
+def paper_paths(
+    sizes: Sizes = (100, 100, 100), *, degree: int = 4, side: int = 5, seed: Seed = 0
+) -> DataSet:
+    """The paper's synthetic paths: six features, the last of them always 1, and no noise.
+
+    c = ((B z) / sqrt(6) + 3)^degree + 1,   B Bernoulli(1/2)
+    """
+    sizes, rng = _checked(sizes), np.random.default_rng(seed)
+    problem = grid_shortest_path(side, side, directed="right-down")
+    listens = rng.binomial(1, 0.5, (problem.n_variables, 6))
+    contexts = _with_constant(rng.standard_normal((sum(sizes), 5)))
+    costs = _power_costs(contexts, listens, degree)
+    return split_by_size(f"paper's path {side}x{side}", problem, contexts, costs, sizes)
+
+
+def paper_knapsacks(
+    sizes: Sizes = (100, 100, 100), *, n_items: int = 10, degree: int = 2, seed: Seed = 0
+) -> DataSet:
+    """The paper's fractional knapsacks: values that jump to four times as much under attack.
+
+        value = (B z)^degree (1 + 3 [z_1 > 0.5]),   z uniform in [-1, 1]^4 and a last feature 1,
+        weights whole numbers below 1000, capacity a uniform share of their sum
+
+    In general form: one cost (minus the value) for each item, and no slack to predict.
+    """
+    sizes, rng = _checked(sizes), np.random.default_rng(seed)
+    n = positive_int(n_items, "n_items")
+    weights = rng.integers(1, 1000, n).astype(float)
+    problem = knapsack(weights, rng.uniform() * weights.sum())
+    listens = rng.binomial(1, 0.5, (n, 5))
+    contexts = _with_constant(rng.uniform(-1.0, 1.0, (sum(sizes), 4)))
+    attacked = contexts[:, :1] > 0.5
+    values = (contexts @ listens.T) ** float(degree) * (1.0 + 3.0 * attacked)
+    return split_by_size("paper's knapsack", problem, contexts, -values, sizes)
+
+
+def _power_costs(contexts: np.ndarray, listens: np.ndarray, degree: int) -> np.ndarray:
+    """(B, n): ((B z) / sqrt(d) + 3)^degree + 1."""
+    positive_int(degree, "degree")
+    return (contexts @ listens.T / np.sqrt(contexts.shape[1]) + 3.0) ** float(degree) + 1.0
+
+
+def _with_constant(contexts: np.ndarray) -> np.ndarray:
+    return np.column_stack([contexts, np.ones(len(contexts))])
+
+
+def _checked(sizes: Sizes) -> Sizes:
+    whole = [isinstance(size, int | np.integer) and size >= 0 for size in sizes]
+    if len(sizes) != 3 or not all(whole) or sizes[0] == 0:
+        raise InputError(
+            "`sizes` must be three whole numbers (train, valid, test) with at least one training "
+            f"sample; got {sizes!r}."
+        )
+    return tuple(int(size) for size in sizes)  # type: ignore[return-value]
