@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .record import surroundings, write_json
-from .tables import Table, show, show_targets, target
+from .tables import Table, positive, show, show_targets, target
 
 MEMORY_LIMIT_MIB = 2048
 
@@ -25,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder with the paper's sp_seed0.npz (else paths of our own generator)",
     )
-    parser.add_argument("--iterations", type=int, default=150, help="of POCS (150)")
-    parser.add_argument("--rounds", type=int, default=3, help="times that both are timed (3)")
+    parser.add_argument("--iterations", type=positive, default=150, help="of POCS (150)")
+    parser.add_argument("--rounds", type=positive, default=3, help="times that both are timed (3)")
     parser.add_argument("--quick", action="store_true", help="smoke test: tiny sizes, no claims")
     parser.add_argument(
         "--out",
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         _say("POCS against the usual loop")
         data = _paths(args.data)
         content["usual_loop"] = runs.against_usual_loop(
-            data, iterations, 2 if quick else 10, rounds
+            data, iterations, min(iterations, 2 if quick else 10), rounds
         )
     _say("growth with the number of samples")
     sizes = (50, 100) if quick else (1_000, 10_000, 100_000)

@@ -16,7 +16,7 @@ import numpy as np
 
 from .published import MARGINS, PAPER_TABLE, REFERENCE, REFERENCE_CUT, REFERENCE_RUN
 from .record import surroundings, write_json
-from .tables import Table, show, show_targets, target, write_page
+from .tables import Table, positive, show, show_targets, target, write_page
 
 Row = dict[str, Any]
 MEASURES = ("train decision", "test decision", "train estimate", "test estimate")
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", type=Path, required=True, metavar="DIR", help="folder of the paper's .npz files"
     )
-    parser.add_argument("--iterations", type=int, default=150, help="of POCS and of ERM (150)")
+    parser.add_argument("--iterations", type=positive, default=150, help="of POCS and of ERM (150)")
     parser.add_argument("--only", metavar="TEXT", help="only files whose name contains this")
     parser.add_argument(
         "--quick", action="store_true", help="smoke test: three iterations, no claims"

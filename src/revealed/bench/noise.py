@@ -17,7 +17,7 @@ import numpy as np
 
 from .published import CAVE, CAVE_REGRET
 from .record import surroundings, write_json
-from .tables import Table, show, show_targets, target, write_page
+from .tables import Table, positive, show, show_targets, target, write_page
 
 POWERS: tuple[int | str, ...] = (2, 1, "huber")
 DEGREES = (4, 6)
@@ -37,14 +37,14 @@ POCS, TRUTH = "power 2 by POCS", "least squares (true costs)"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `revealed bench noise`."""
-    parser.add_argument("--seeds", type=int, default=10, help=f"from {FIRST_SEED} on (10)")
+    parser.add_argument("--seeds", type=positive, default=10, help=f"from {FIRST_SEED} on (10)")
     parser.add_argument(
         "--further",
-        type=int,
+        type=positive,
         default=30,
         help=f"more seeds for noise alone, from {FURTHER_SEED} (30)",
     )
-    parser.add_argument("--epochs", type=int, default=20, help="of Adam (20)")
+    parser.add_argument("--epochs", type=positive, default=20, help="of Adam (20)")
     parser.add_argument(
         "--quick", action="store_true", help="smoke test: two tiny data sets, no claims"
     )

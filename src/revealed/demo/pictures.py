@@ -31,9 +31,9 @@ SPREAD = Normalize(-1.2, 2.8)  # standard deviations from the mean of a map
 
 def draw_costs(path: Path, town: Town, held_out: Trips, outcome: Outcome) -> None:
     """True and learned slowness in three contexts, and all learned costs against all true ones."""
-    figure = _figure(14.4, 7.2)
-    left, right = figure.add_gridspec(1, 2, width_ratios=[2.3, 1])
-    axes: Any = left.subgridspec(2, 3).subplots()
+    figure = Figure(figsize=(14.4, 7.4))
+    place = {"left": 0.012, "right": 0.665, "bottom": 0.13, "top": 0.9}
+    axes: Any = figure.add_gridspec(2, 3, **place, wspace=0.04, hspace=0.12).subplots()
     chosen = [_most(held_out, name) for name in FEATURES]
     for (top, bottom), i in zip(axes.T, chosen, strict=True):
         maps = [town.by_junction(costs[i]) for costs in (held_out.seen.costs, outcome.costs)]
@@ -43,11 +43,14 @@ def draw_costs(path: Path, town: Town, held_out: Trips, outcome: Outcome) -> Non
         alike = np.corrcoef(maps[0], maps[1])[0, 1]
         _caption(bottom, "", f"learned costs (correlation {alike:.2f})")
     bar = figure.colorbar(
-        ScalarMappable(SPREAD, SLOW), ax=axes, location="bottom", shrink=0.5, aspect=45, pad=0.03
+        ScalarMappable(SPREAD, SLOW),
+        cax=figure.add_axes((0.17, 0.075, 0.33, 0.02)),
+        orientation="horizontal",
     )
     bar.set_label("slowness, in standard deviations of each map (decisions reveal no unit)")
     bar.outline.set_visible(False)  # type: ignore[operator]
-    _draw_scatter(figure.add_subplot(right), town, held_out.seen.costs, outcome.costs)
+    right, scale = (0.725, 0.21, 0.265, 0.69), (0.775, 0.075, 0.165, 0.02)
+    _draw_scatter(figure.add_axes(right), figure.add_axes(scale), town, held_out, outcome)
     _save(figure, path)
 
 
@@ -61,7 +64,8 @@ def _draw_field(axis: Axes, town: Town, values: np.ndarray) -> None:
     _bare(axis)
 
 
-def _draw_scatter(axis: Axes, town: Town, true: np.ndarray, learned: np.ndarray) -> None:
+def _draw_scatter(axis: Axes, scale: Axes, town: Town, held_out: Trips, outcome: Outcome) -> None:
+    true, learned = held_out.seen.costs, outcome.costs
     x, y = (town.by_junction(costs).ravel() for costs in (true, learned))
     cells = axis.hexbin(x, y, gridsize=30, cmap=DENSE, norm=LogNorm(), mincnt=1, lw=0.2)
     cut = np.quantile(x, np.linspace(0, 1, 21))
@@ -76,7 +80,7 @@ def _draw_scatter(axis: Axes, town: Town, true: np.ndarray, learned: np.ndarray)
     axis.set_xlabel("true minutes, mean of the streets at a junction")
     axis.set_ylabel("learned cost of the same streets (unit: the margin)")
     axis.legend(frameon=False, loc="lower right")
-    bar = axis.figure.colorbar(cells, ax=axis, location="bottom", shrink=0.6, aspect=30, pad=0.02)
+    bar = axis.figure.colorbar(cells, cax=scale, orientation="horizontal")
     bar.set_label("junctions in a cell")
     bar.outline.set_visible(False)  # type: ignore[operator]
     axis.spines[["top", "right"]].set_visible(False)
@@ -84,8 +88,9 @@ def _draw_scatter(axis: Axes, town: Town, true: np.ndarray, learned: np.ndarray)
 
 def draw_routes(path: Path, town: Town, held_out: Trips, outcome: Outcome) -> None:
     """Predicted over observed routes: two telling successes, and a typical miss."""
-    figure = _figure(13.2, 5.35)
-    axes = figure.subplots(1, 3, subplot_kw={"anchor": "S"})
+    figure = Figure(figsize=(13.2, 5.3))
+    place = {"left": 0.01, "right": 0.99, "bottom": 0.08, "top": 0.86}
+    axes: Any = figure.add_gridspec(1, 3, **place, wspace=0.06).subplots()
     hit, regret = _hits(held_out, outcome)
     chosen = [*_telling(held_out, outcome, hit), _typical_miss(hit, regret)]
     for axis, i, title in zip(axes, chosen, ("Predicted", "Predicted", "Missed"), strict=True):
@@ -105,7 +110,7 @@ def draw_routes(path: Path, town: Town, held_out: Trips, outcome: Outcome) -> No
         Line2D([], [], color=ORANGE, lw=3.6, ls=(0, (1.6, 1.2)), label="shortest by length"),
         Line2D([], [], color="#7d7972", lw=4.5, label="streets, the darker the slower (hidden)"),
     ]
-    figure.legend(handles=handles, ncols=4, frameon=False, loc="outside lower center")
+    figure.legend(handles=handles, ncols=4, frameon=False, loc="lower center")
     _save(figure, path)
 
 
