@@ -25,7 +25,7 @@ def test_the_blocks_run_one_after_the_other(tmp_path, monkeypatch):
 
 
 def test_the_figures_are_those_of_the_benchmark():
-    content = json.loads((ROOT / "benchmarks/results/projection_12x12.json").read_text("utf-8"))
+    content = json.loads((ROOT / "benchmarks/results/projection.json").read_text("utf-8"))
     quoted = re.search(r"<!-- headline.*?-->\n(.*?)\n<!-- end -->", README, flags=re.DOTALL)
     assert quoted is not None
     assert " ".join(quoted.group(1).split()) == headline(content)
