@@ -296,7 +296,7 @@ def test_unsolved_projections_are_counted_and_told_once(paths, monkeypatch):
     def first_two_unsolved(*args, **options):
         p = rv.project(*args, **options)
         p.solved[:2] = False
-        return dataclasses.replace(p, status=(~p.solved).to(torch.int8))
+        return dataclasses.replace(p, status=(~p.solved).astype(np.int8))
 
     monkeypatch.setattr(_projection, "project", first_two_unsolved)
     loss = ProjectionLoss(problem)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
-from ..losses import ProjectionLoss
+from ..losses import DecisionLoss, ProjectionLoss
 from ..optimality import OptimalitySet
 from .contexts import LARGEST
 from .models import CostModel
@@ -33,10 +33,13 @@ TRIALS = 60
 class Objective:
     """The loss of a batch plus the ridge penalty, and a tally of what was seen on the way."""
 
-    def __init__(self, module: nn.Module, loss: ProjectionLoss, ridge: float) -> None:
+    def __init__(
+        self, module: nn.Module, loss: DecisionLoss, ridge: float, true_costs: Tensor | None = None
+    ) -> None:
         self.module = module
         self.loss = loss
         self.ridge = ridge
+        self._true_costs = true_costs
         self.restart()
 
     def restart(self) -> None:
@@ -44,10 +47,15 @@ class Objective:
         self.tally = Tally()
         self._total, self._samples = 0.0, 0
 
+    def row(self) -> dict[str, Any]:
+        """What the batches counted were like: the columns of a History that come from a pass."""
+        row = self.tally.sweep().row() if self.measures_distance else self.tally.seconds()
+        return row | {"loss": self._total / self._samples}
+
     @property
-    def mean(self) -> float:
-        """The value of the batches counted, averaged over their samples."""
-        return self._total / self._samples
+    def measures_distance(self) -> bool:
+        """Whether the loss comes with projections, and so tells how far the sets are."""
+        return isinstance(self.loss, ProjectionLoss)
 
     def __call__(
         self, batch: Any, sets: OptimalitySet, index: np.ndarray, *, count: bool = False
@@ -62,14 +70,15 @@ class Objective:
                 )
             return costs, costs.new_tensor(torch.inf)  # a step tried by a line search
         started = time.perf_counter()
-        loss = self.loss(costs, sets, index=index)
+        truth = None if self._true_costs is None else self._true_costs[index]
+        loss = self.loss(costs, sets, index=index, true_costs=truth)
         self.tally.projecting += time.perf_counter() - started
         value = loss + penalty(self.module, self.ridge)
         if count:
-            seen = costs.detach().to("cpu", torch.float64).numpy()
-            self.tally.add(seen, self.loss.projection, sets.margins)
-            self._total += float(value.detach()) * len(seen)
-            self._samples += len(seen)
+            if isinstance(self.loss, ProjectionLoss):
+                self.tally.add(self.loss.projection, self.loss.size)
+            self._total += float(value.detach()) * len(sets)
+            self._samples += len(sets)
         return costs, value
 
 

@@ -25,7 +25,7 @@ class Sweep:
     unsolved: int
     """Projections that missed their tolerance."""
     trivial: bool
-    """Whether every predicted cost is 0, which explains anything if the margin is 0."""
+    """Whether every predicted cost is 0 and so is the margin: such costs explain anything."""
     projection_seconds: float
     fit_seconds: float
 
@@ -53,25 +53,32 @@ class Tally:
     def __init__(self) -> None:
         self._started = time.perf_counter()
         self._distance: list[np.ndarray] = []
-        self._relative: list[np.ndarray] = []
-        self._unsolved, self._trivial = 0, True
+        self._size: list[np.ndarray] = []
+        self._unsolved = 0
         self.projecting = 0.0
         """Seconds spent in projections; whoever projects adds to it."""
 
-    def add(self, costs: np.ndarray, near: Any, margins: np.ndarray) -> None:
-        """Count a batch of costs (B, n) and their Projection, of numpy arrays or CPU tensors."""
-        size = np.linalg.norm(costs, axis=1)
-        distance, scale = np.asarray(near.distance), np.maximum(size, margins)
-        self._distance.append(distance)
-        self._relative.append(np.divide(distance, scale, out=0 * distance, where=scale > 0))
-        self._unsolved += int(np.sum(~np.asarray(near.solved)))
-        self._trivial &= not size.any()
+    def add(self, near: Any, size: Any) -> None:
+        """Count a batch: a Projection, and the length of each cost or its margin if that is more.
+
+        A size of 0 is that of a cost of 0 with no margin.
+        """
+        self._distance.append(near.distance)
+        self._size.append(size)
+        if not near.solved.all():
+            self._unsolved += int(np.sum(~near.solved))
 
     def sweep(self) -> Sweep:
         """The batches in the order in which they came."""
-        distance, relative = np.concatenate(self._distance), np.concatenate(self._relative)
+        distance, size = np.concatenate(self._distance), np.concatenate(self._size)
+        relative = np.divide(distance, size, out=np.zeros_like(distance), where=size > 0)
+        rest = self.seconds()["fit_seconds"]
+        return Sweep(distance, relative, self._unsolved, not size.any(), self.projecting, rest)
+
+    def seconds(self) -> dict[str, float]:
+        """Time so far: in projections, or whatever else the loss asks of a solver, and beside."""
         rest = time.perf_counter() - self._started - self.projecting
-        return Sweep(distance, relative, self._unsolved, self._trivial, self.projecting, rest)
+        return {"projection_seconds": self.projecting, "fit_seconds": rest}
 
 
 class WarmStart:
@@ -114,5 +121,6 @@ def sweep(
         tally.projecting += time.perf_counter() - before
         warm.put(part, near.multipliers)
         model.add(features[part], costs, near.point)
-        tally.add(costs, near, own.margins)
+        size = np.sqrt(np.einsum("ij,ij->i", costs, costs))
+        tally.add(near, np.maximum(size, own.margins))
     return tally.sweep()

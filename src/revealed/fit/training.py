@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
-from ..losses import ProjectionLoss, projection_loss
+from ..losses import DecisionLoss, ProjectionLoss, projection_loss
+from ..metrics import decision_loss
 from ..optimality import OptimalitySet
 from . import checkpoint as checkpoints
 from .certificate import Certificate
@@ -88,6 +89,8 @@ def erm(
     Z: Any,
     sets: OptimalitySet,
     *,
+    loss: DecisionLoss | None = None,
+    true_costs: Any = None,
     validation: tuple[Any, OptimalitySet] | None = None,
     monitor: Monitor | None = None,
     **settings: Any,
@@ -97,6 +100,10 @@ def erm(
     `settings` are the fields of `TrainSettings`. Row k of the history tells what pass k saw (for
     full batches: before its update), and one row more what the final model is like. With
     `validation`, contexts and sets, the model that did best on them is kept.
+
+    `loss` is any of `revealed.losses`, by default our own with the margin of the sets; `true_costs`
+    (B, n) go with a loss that needs them. Another loss than ours measures no distance to the sets,
+    so its history has no `h` and no certificate, and validation goes by the decision loss.
     """
     s = TrainSettings(**settings)
     model = TorchModel(model) if isinstance(model, nn.Module) else model
@@ -104,14 +111,14 @@ def erm(
     check_data(len(Z), sets)
     features = model.prepare(Z, sets.problem.n_variables)
     module = model.module()
-    # No margin of its own: the loss takes that of the sets.
-    loss = ProjectionLoss(sets.problem, None, power=s.power, delta=s.delta, threads=s.threads)
-    objective = Objective(module, loss, model.ridge)
+    if loss is None:  # no margin of its own: the loss takes that of the sets
+        loss = ProjectionLoss(sets.problem, None, power=s.power, delta=s.delta, threads=s.threads)
+    objective = Objective(module, loss, model.ridge, _truth(true_costs, loss, sets))
     stepper = make_stepper(
         s.optimiser, model, objective, step=s.step, decay=s.decay, inner_steps=s.inner_steps
     )
-    best = _Best(model, module, validation, s)
-    run = _facts_of(s, features, sets)
+    best = _Best(model, module, validation, objective, s)
+    run = _facts_of(s, features, sets, loss)
     history = _resume(s, run, module, stepper, best)
     with progress("ERM", s.epochs, verbose=s.verbose) as show:
         while history.reason is None:
@@ -132,9 +139,18 @@ def erm(
             show(row)
             if s.checkpoint and len(history) % s.checkpoint_every == 0 and not history.reason:
                 _save(s, run, history, module, stepper, best)
-                loss.forget()  # a resumed run has no warm starts either, so both go the same way
-    history.certificate = Certificate.of(objective.tally.sweep(), s.tol, history.reason)
+                # A resumed run has no warm starts either, so that both go the same way.
+                loss.forget()
+    if objective.measures_distance:
+        history.certificate = Certificate.of(objective.tally.sweep(), s.tol, history.reason)
     return history
+
+
+def _truth(true_costs: Any, loss: DecisionLoss, sets: OptimalitySet) -> Tensor | None:
+    if true_costs is None or not loss.needs_true_costs:
+        return None
+    check_data(len(true_costs), sets)
+    return torch.as_tensor(true_costs)
 
 
 def _one_pass(
@@ -147,12 +163,13 @@ def _one_pass(
 ) -> dict[str, Any]:
     """Learn from every sample once; the row of what the batches looked like as they came."""
     objective.restart()
+    objective.loss.begin_epoch(s.seed, epoch)
     objective.module.train()
     step, batches = 0.0, _batches(len(sets), epoch, s)
     for k, index in enumerate(batches):
         step = stepper(features[index], sets[index], index, epoch + k / len(batches))
     objective.module.eval()
-    return objective.tally.sweep().row() | {"loss": objective.mean, "step": step}
+    return objective.row() | {"step": step}
 
 
 def _last_look(objective: Objective, features: Any, sets: OptimalitySet) -> dict[str, Any]:
@@ -163,7 +180,7 @@ def _last_look(objective: Objective, features: Any, sets: OptimalitySet) -> dict
         for part in chunks(len(sets)):
             index = np.arange(part.start, part.stop)
             objective(features[part], sets[part], index, count=True)
-    return objective.tally.sweep().row() | {"loss": objective.mean}
+    return objective.row()
 
 
 def _batches(size: int, epoch: int, s: TrainSettings) -> list[np.ndarray]:
@@ -175,7 +192,7 @@ def _batches(size: int, epoch: int, s: TrainSettings) -> list[np.ndarray]:
 
 def _reason(history: History, best: _Best, s: TrainSettings) -> StopReason | None:
     rows = history.rows
-    if rows and rows[-1]["max_relative"] <= s.tol:
+    if rows and rows[-1].get("max_relative", np.inf) <= s.tol:
         return StopReason.INTERPOLATED
     if s.patience is not None and len(rows) - best.epoch >= s.patience:
         return StopReason.VALIDATION
@@ -193,6 +210,7 @@ class _Best:
         model: CostModel,
         module: nn.Module,
         validation: tuple[Any, OptimalitySet] | None,
+        objective: Objective,
         s: TrainSettings,
     ) -> None:
         if validation is None and s.patience is not None:
@@ -200,6 +218,7 @@ class _Best:
         if validation is not None:
             check_data(len(validation[0]), validation[1])
         self._model, self._module, self._validation, self._s = model, module, validation, s
+        self._by_distance = objective.measures_distance
         self.epoch, self.loss = 0, np.inf
         self.kept: dict[str, Tensor] = {}
 
@@ -209,7 +228,10 @@ class _Best:
             return {}
         Z, sets = self._validation
         costs = self._model.predict_cost(Z)
-        loss = float(projection_loss(costs, sets, power=self._s.power, delta=self._s.delta))
+        if self._by_distance:
+            loss = float(projection_loss(costs, sets, power=self._s.power, delta=self._s.delta))
+        else:
+            loss = float(decision_loss(sets.problem, costs=costs, decisions=sets).mean())
         if loss < self.loss:
             self.epoch, self.loss = epoch, loss
             self.kept = {name: t.clone() for name, t in self._module.state_dict().items()}
@@ -225,12 +247,14 @@ class _Best:
 _FREE_TO_CHANGE = {"epochs", "checkpoint", "log", "threads", "verbose"}
 
 
-def _facts_of(s: TrainSettings, features: Any, sets: OptimalitySet) -> dict[str, Any]:
+def _facts_of(
+    s: TrainSettings, features: Any, sets: OptimalitySet, loss: DecisionLoss
+) -> dict[str, Any]:
     """What two runs must have in common for one to go on from the other's checkpoint."""
     if s.checkpoint is None:
         return {}
     settings = {name: v for name, v in asdict(s).items() if name not in _FREE_TO_CHANGE}
-    return settings | {"data": checkpoints.fingerprint(features, sets)}
+    return settings | {"data": checkpoints.fingerprint(features, sets), "loss": repr(loss)}
 
 
 def _save(

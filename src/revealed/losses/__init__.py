@@ -1,5 +1,62 @@
-"""Predicted costs and observed decisions -> a number to train on; every loss is called alike."""
+"""Predicted costs and observed decisions -> a number to train on; every loss is called alike.
 
+    loss_fn = ProjectionLoss(problem)               # or any other class here
+    loss_fn = make_loss("spo+", problem)            # the same by the name in tables and files
+    loss = loss_fn(net(z), x_star)                  # true_costs=c too, where `needs_true_costs`
+
+Ours are `ProjectionLoss` and its smoothed form; the others are what people use instead, on our own
+oracles.
+"""
+
+from typing import Any
+
+from ..errors import InputError
+from ..problem import LinearProgram
+from ._base import Batch as Batch
+from ._base import DecisionLoss as DecisionLoss
 from ._projection import ProjectionLoss as ProjectionLoss
 from ._projection import UnsolvedProjectionWarning as UnsolvedProjectionWarning
 from ._projection import projection_loss as projection_loss
+from .barrier import BarrierLoss as BarrierLoss
+from .blackbox import BlackboxLoss as BlackboxLoss
+from .cave import CaveLoss as CaveLoss
+from .contrastive import ContrastiveLoss as ContrastiveLoss
+from .fenchel_young import FenchelYoungLoss as FenchelYoungLoss
+from .optimality_margin import OptimalityMarginLoss as OptimalityMarginLoss
+from .perturbed import PerturbedLoss as PerturbedLoss
+from .qptl import QPTLLoss as QPTLLoss
+from .regression import RegressionLoss as RegressionLoss
+from .smoothed import SmoothedProjectionLoss as SmoothedProjectionLoss
+from .spo_plus import SPOPlusLoss as SPOPlusLoss
+from .straight_through import StraightThroughLoss as StraightThroughLoss
+
+LOSSES: dict[str, type[DecisionLoss]] = {
+    loss.name: loss
+    for loss in (
+        ProjectionLoss,
+        SmoothedProjectionLoss,
+        StraightThroughLoss,
+        BlackboxLoss,
+        OptimalityMarginLoss,
+        QPTLLoss,
+        BarrierLoss,
+        PerturbedLoss,
+        FenchelYoungLoss,
+        CaveLoss,
+        ContrastiveLoss,
+        SPOPlusLoss,
+        RegressionLoss,
+    )
+}
+"""Every loss by its name, ours first."""
+
+_SAME_CLASS = {"cave+": ("cave", {"variant": "plus"})}
+
+
+def make_loss(name: str, problem: LinearProgram, **options: Any) -> DecisionLoss:
+    """The loss of that name with its options."""
+    base, preset = _SAME_CLASS.get(name, (name, {}))
+    if base not in LOSSES:
+        known = ", ".join((*LOSSES, *_SAME_CLASS))
+        raise InputError(f"`name` must be one of {known}; got {name!r}.")
+    return LOSSES[base](problem, **(preset | options))

@@ -9,37 +9,70 @@ import numpy as np
 from .._arrays import is_torch
 from ..errors import InputError, ShapeError
 
+LARGEST = 1 << 24
+"""Sample numbers below this are places in a table; others are looked up one by one."""
+
 
 class Memory:
     """Rows of numbers by sample number: any integers, so a hash of a sample will do."""
 
     def __init__(self) -> None:
-        self._slot: dict[int, int] = {}
+        self._place = np.empty(0, np.int64)  # sample number -> row, -1 where there is none
+        self._odd: dict[int, int] = {}  # the same for numbers that no table could hold
+        self._count = 0
         self._rows = np.empty((0, 0))
 
     def __len__(self) -> int:
-        return len(self._slot)
+        return self._count
 
-    def recall(self, keys: list[int]) -> np.ndarray | None:
+    def recall(self, keys: np.ndarray) -> np.ndarray | None:
         """(B, m) rows of these samples, or None unless every one of them is known.
 
         A start for only a part of a batch would split it into two calls of the kernel.
         """
-        slots = [self._slot.get(key, -1) for key in keys]
-        return None if not slots or min(slots) < 0 else self._rows[slots]
+        rows = self._rows_of(keys)
+        return None if not len(rows) or rows.min() < 0 else self._rows[rows]
 
-    def keep(self, keys: list[int], rows: np.ndarray) -> None:
-        """Remember `rows` (B, m); of a sample that comes twice, the later row."""
-        slots = [self._slot.setdefault(key, len(self._slot)) for key in keys]
-        if len(self._slot) > len(self._rows):
-            grown = np.zeros((2 * len(self._slot), rows.shape[1]))
-            grown[: len(self._rows)] = self._rows.reshape(len(self._rows), rows.shape[1])
+    def keep(self, keys: np.ndarray, values: np.ndarray) -> None:
+        """Remember `values` (B, m); of a sample that comes twice, the later row."""
+        rows = self._rows_of(keys)
+        if rows.min() < 0:
+            self._make_room(np.unique(keys[rows < 0]), values.shape[1])
+            rows = self._rows_of(keys)
+        self._rows[rows] = values
+
+    def _rows_of(self, keys: np.ndarray) -> np.ndarray:
+        if self._odd or not _fits(keys):
+            known = self._odd
+            return np.array([known.get(key, -1) for key in keys.tolist()], np.int64)
+        if len(keys) and keys.max() >= len(self._place):
+            longer = np.full(2 * int(keys.max()) + 1, -1, np.int64)
+            longer[: len(self._place)] = self._place
+            self._place = longer
+        return self._place[keys]
+
+    def _make_room(self, fresh: np.ndarray, width: int) -> None:
+        places = np.arange(self._count, self._count + len(fresh))
+        if self._odd or not _fits(fresh):
+            if not self._odd:  # the first odd number: from now on all are looked up
+                known = np.flatnonzero(self._place >= 0)
+                self._odd = dict(zip(known.tolist(), self._place[known].tolist(), strict=True))
+            self._odd.update(zip(fresh.tolist(), places.tolist(), strict=True))
+        else:
+            self._place[fresh] = places
+        self._count += len(fresh)
+        if self._count > len(self._rows):
+            grown = np.zeros((2 * self._count, width))
+            grown[: len(self._rows)] = self._rows.reshape(len(self._rows), width)
             self._rows = grown
-        self._rows[slots] = rows
 
 
-def as_keys(index: Any, size: int) -> list[int]:
-    """Sample numbers as plain integers, one for each row of the batch."""
+def _fits(keys: np.ndarray) -> bool:
+    return not len(keys) or (keys.min() >= 0 and keys.max() < LARGEST)
+
+
+def as_keys(index: Any, size: int) -> np.ndarray:
+    """(B,) sample numbers, one for each row of the batch."""
     array = np.asarray(index.detach().cpu() if is_torch(index) else index)
     if array.shape != (size,):
         raise ShapeError(
@@ -48,4 +81,4 @@ def as_keys(index: Any, size: int) -> list[int]:
         )
     if array.size and array.dtype.kind not in "iu":
         raise InputError(f"`index` must hold whole numbers; got dtype {array.dtype}.")
-    return array.tolist()
+    return array.astype(np.int64, copy=False)

@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .._arrays import as_costs, to_float64
-from ..errors import InputError, ShapeError
+from ..errors import InputError
 from ..optimality import OptimalitySet
 from ..problem import LinearProgram
 from ..projection import Projection, ProjectionStatus, project
+from ._base import DecisionLoss, check_same_form, own_instances, refuse_non_tensor
 from ._memory import Memory, as_keys
 from ._reduce import check_reduction, reduce_with_gradient
 
@@ -35,7 +37,17 @@ class UnsolvedProjectionWarning(UserWarning):
     """Some projections ended above their tolerance; training goes on with what they reached."""
 
 
-class ProjectionLoss(torch.nn.Module):
+@dataclass
+class _Seen:
+    """What the calls of a loss have seen. Not a part of the module, whose attributes are slow."""
+
+    last: Projection | None = None
+    size: np.ndarray | None = None
+    unsolved: int = 0
+    has_warned: bool = False
+
+
+class ProjectionLoss(DecisionLoss):
     """How far predicted costs are from explaining the observed decisions.
 
         loss_fn = ProjectionLoss(problem, margin=1.0)
@@ -56,12 +68,8 @@ class ProjectionLoss(torch.nn.Module):
     must agree with theirs. The module has no parameters and its `state_dict` is empty.
     """
 
-    projection: Projection | None
-    """Of the last call: float64 tensors on the CPU, detached."""
-    steps: int
-    """Steps of all projections of the last call together."""
-    unsolved: int
-    """Projections of all calls so far that ended above their tolerance."""
+    name = "projection"
+    oracle_calls = "none"
 
     def __init__(
         self,
@@ -74,38 +82,58 @@ class ProjectionLoss(torch.nn.Module):
         warm_start: bool = True,
         threads: int | None = None,
     ) -> None:
-        super().__init__()
-        if not isinstance(problem, LinearProgram):
-            raise InputError(
-                f"`problem` must be a LinearProgram; got {type(problem).__name__}. "
-                "Build one with rv.LinearProgram(...) or from rv.problems."
-            )
-        _check_options(power, delta, reduction)
-        self.problem = problem
+        super().__init__(problem, reduction=reduction)
+        check_power(power)
+        check_delta(delta)
         self.margin = _one_margin(margin)
-        self.power, self.delta, self.reduction = power, float(delta), reduction
+        self.power, self.delta = power, float(delta)
         self.warm_start, self.threads = warm_start, threads
-        self.projection, self.steps, self.unsolved = None, 0, 0
-        self._memory = Memory()
-        self._has_warned = False
+        self._memory, self._seen = Memory(), _Seen()
 
-    @torch.compiler.disable
-    def forward(
-        self, costs: Tensor, decisions: Any, *, index: Any = None, weights: Any = None
+    @property
+    def projection(self) -> Projection | None:
+        """Of the last call, in numpy arrays."""
+        return self._seen.last
+
+    @property
+    def size(self) -> np.ndarray | None:
+        """(B,) length of each cost of the last call or, where that is more, its margin."""
+        return self._seen.size
+
+    @property
+    def steps(self) -> int:
+        """Steps of all projections of the last call together."""
+        return 0 if self.projection is None else int(self.projection.iterations.sum())
+
+    @property
+    def unsolved(self) -> int:
+        """Projections of all calls so far that ended above their tolerance."""
+        return self._seen.unsolved
+
+    def evaluate(
+        self,
+        costs: Tensor,
+        decisions: Any,
+        *,
+        true_costs: Any = None,
+        index: Any = None,
+        weights: Any = None,
     ) -> Tensor:
         """The loss of costs (B, n) against decisions, (B, n) or an OptimalitySet.
 
-        `weights` (B,) are constants of at least 0.
+        `weights` (B,) are constants of at least 0. `true_costs` are not looked at.
         """
-        q = _as_tensor64(costs, self.problem.n_variables)
+        refuse_non_tensor(costs)
+        q, _ = as_costs(costs, self.problem.n_variables)
         keys = None if index is None else as_keys(index, len(q))
-        sets = self._sets(decisions, keys)
+        sets = self._sets(decisions, index, len(q))
         start = self._memory.recall(keys) if keys is not None and self.warm_start else None
         p = project(q, sets, warm_start=start, threads=self.threads)
-        if keys is not None and self.warm_start and keys:
-            self._memory.keep(keys, p.multipliers.numpy())
+        if keys is not None and self.warm_start and len(keys):
+            self._memory.keep(keys, p.multipliers)
         self._take_stock(p)
-        each = _per_sample(q, p, sets, self.power, self.delta)
+        size = self._seen.size = length_of(q, sets.margins)
+        each = value_and_gradient(q, p, size, self.power, self.delta)
         return reduce_with_gradient(costs, *each, reduction=self.reduction, weights=weights)
 
     def forget(self) -> None:
@@ -119,12 +147,11 @@ class ProjectionLoss(torch.nn.Module):
             f"reduction={self.reduction!r}"
         )
 
-    def _sets(self, decisions: Any, keys: list[int] | None) -> OptimalitySet:
+    def _sets(self, decisions: Any, index: Any, size: int) -> OptimalitySet:
         if not isinstance(decisions, OptimalitySet):
-            own = self.problem.n_instances is not None and keys is not None
-            problem = self.problem[np.array(keys, np.int64)] if own else self.problem
+            problem = own_instances(self.problem, index, size)
             return OptimalitySet(problem, decisions, 1.0 if self.margin is None else self.margin)
-        _same_form(decisions.problem, self.problem)
+        check_same_form(decisions.problem, self.problem)
         if self.margin is not None and (decisions.margins != self.margin).any():
             raise InputError(
                 f"The loss has margin {self.margin:g}, the sets {_in_words(decisions.margins)}. "
@@ -133,11 +160,13 @@ class ProjectionLoss(torch.nn.Module):
         return decisions
 
     def _take_stock(self, p: Projection) -> None:
-        self.projection, self.steps = p, int(p.iterations.sum())
+        self._seen.last = p
+        if p.solved.all():
+            return
         missed = int((~p.solved).sum())
-        self.unsolved += missed
-        if missed and not self._has_warned:
-            self._has_warned = True
+        self._seen.unsolved += missed
+        if not self._seen.has_warned:
+            self._seen.has_warned = True
             _warn_unsolved(p, missed, "counted in `unsolved` and not reported again")
 
 
@@ -162,83 +191,77 @@ def projection_loss(
             f"`sets` must be an OptimalitySet; got {type(sets).__name__}. "
             "Build it with rv.OptimalitySet(problem, decisions, margin)."
         )
-    _check_options(power, delta, reduction)
-    n, is_tensor = sets.problem.n_variables, isinstance(costs, Tensor)
-    tensor = costs if is_tensor else torch.from_numpy(as_costs(costs, n)[0].copy())
-    q = _as_tensor64(tensor, n)
+    check_power(power)
+    check_delta(delta)
+    check_reduction(reduction)
+    is_tensor = isinstance(costs, Tensor)
+    q, _ = as_costs(costs, sets.problem.n_variables)
     p = project(q, sets, warm_start=warm_start, threads=threads)
     missed = int((~p.solved).sum())
     if missed:
         _warn_unsolved(p, missed, "used as they are")
-    each = _per_sample(q, p, sets, power, float(delta))
+    each = value_and_gradient(q, p, length_of(q, sets.margins), power, float(delta))
+    tensor = costs if is_tensor else torch.from_numpy(q.copy())
     value = reduce_with_gradient(tensor, *each, reduction=reduction, weights=weights)
     return value if is_tensor else value.numpy()[()]
 
 
 # --- the mathematics -----------------------------------------------------------------------------
+# Distances (B,) in, each sample's loss and what its residual is multiplied by in the gradient out.
+# Plain arithmetic, so that numpy arrays and tensors of any device go through it alike.
 
 
-class _Pull(NamedTuple):
-    """Each sample's loss (B,), and what its residual is multiplied by in the gradient (B,)."""
-
-    value: Tensor
-    factor: Tensor
+def _squared(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
+    return 0.5 * distance * distance, None
 
 
-def _squared(distance: Tensor, inside: Tensor, delta: float) -> _Pull:
-    return _Pull(0.5 * distance.square(), torch.ones_like(distance))
-
-
-def _plain(distance: Tensor, inside: Tensor, delta: float) -> _Pull:
+def _plain(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
     # At distance 0 any vector of length at most 1 is a subgradient; 0 leaves a right cost alone.
-    return _Pull(distance, torch.where(inside, 0.0, 1.0 / distance.clamp_min(1e-300)))
+    return distance, outside / (distance + ~outside)
 
 
-def _huber(distance: Tensor, inside: Tensor, delta: float) -> _Pull:
-    near = distance <= delta
-    value = torch.where(near, 0.5 * distance.square(), delta * (distance - 0.5 * delta))
-    return _Pull(value, torch.where(near, 1.0, delta / distance.clamp_min(delta)))
+def _huber(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
+    near = distance.clip(max=delta)
+    return near * (distance - 0.5 * near), near / (distance + (distance == 0))
 
 
-_FORMS: dict[Any, Callable[[Tensor, Tensor, float], _Pull]] = {
+_FORMS: dict[Any, Callable[[Any, Any, float], tuple[Any, Any]]] = {
     2: _squared,
     1: _plain,
     "huber": _huber,
 }
 
 
-def _per_sample(
-    q: Tensor, p: Projection, sets: OptimalitySet, power: int | str, delta: float
-) -> tuple[Tensor, Tensor]:
-    """Values (B,) and gradients (B, n) of the samples, float64."""
-    margins = torch.from_numpy(sets.margins.copy())
-    size = torch.maximum(torch.linalg.vector_norm(q, dim=1), margins)
-    pull = _FORMS[power](p.distance, p.distance <= INSIDE * size, delta)
-    return pull.value, pull.factor[:, None] * (q - p.point)
+def value_and_gradient(
+    q: Any, p: Projection, size: Any, power: int | str, delta: float
+) -> tuple[Any, Any]:
+    """Values (B,) and gradients (B, n) of the samples; `size` as from `length_of`."""
+    value, factor = _FORMS[power](p.distance, p.distance > INSIDE * size, delta)
+    residual = q - p.point
+    return value, residual if factor is None else factor[:, None] * residual
+
+
+def length_of(q: np.ndarray, margins: np.ndarray) -> np.ndarray:
+    """(B,): |q|, or the margin where that is more: what a distance is small or large against."""
+    return np.maximum(np.sqrt(np.einsum("ij,ij->i", q, q)), margins)
 
 
 # --- checks --------------------------------------------------------------------------------------
 
 
-def _as_tensor64(costs: Any, n: int) -> Tensor:
-    """The costs in float64 on the CPU, checked and detached."""
-    if not isinstance(costs, Tensor):
-        raise InputError(
-            f"`costs` must be a torch tensor; got {type(costs).__name__}. "
-            "For numpy arrays use rv.losses.projection_loss or rv.project."
-        )
-    return torch.from_numpy(as_costs(costs, n)[0])
-
-
-def _check_options(power: Any, delta: Any, reduction: Any) -> None:
+def check_power(power: Any) -> None:
+    """Refuse anything but the three forms."""
     if isinstance(power, bool) or power not in POWERS:
         raise InputError(f"`power` must be 2, 1 or 'huber'; got {power!r}.")
+
+
+def check_delta(delta: Any) -> None:
+    """Refuse anything but a finite number above 0."""
     if not (isinstance(delta, int | float | np.number) and 0 < delta < np.inf):
         raise InputError(
             f"`delta` must be above 0 and finite, the distance at which the Huber loss turns "
             f"straight; got {delta!r}."
         )
-    check_reduction(reduction)
 
 
 def _one_margin(margin: Any) -> float | None:
@@ -251,15 +274,6 @@ def _one_margin(margin: Any) -> float | None:
             f"sets; got {margin!r}. Margins of their own go into the OptimalitySet."
         )
     return float(array)
-
-
-def _same_form(given: LinearProgram, expected: LinearProgram) -> None:
-    for part in (lambda p: p.eq_rows.shape, lambda p: p.ub_rows.shape):
-        if part(given) != part(expected):
-            raise ShapeError(
-                f"The sets are of another problem: {given!r}, where the loss was built for "
-                f"{expected!r}."
-            )
 
 
 def _warn_unsolved(p: Projection, missed: int, rest: str) -> None:

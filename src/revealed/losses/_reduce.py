@@ -25,33 +25,41 @@ def check_reduction(reduction: Any) -> None:
 
 
 def reduce_with_gradient(
-    costs: Tensor, value: Tensor, gradient: Tensor, *, reduction: str, weights: Any
+    costs: Tensor, value: Any, gradient: Any, *, reduction: str, weights: Any
 ) -> Tensor:
     """The weighted mean, sum or list of `value` (B,), with `gradient` (B, n) as its derivative.
 
-    Both come in float64 on the CPU and are reduced there; only results travel to the device of
-    `costs`. Half-precision costs get a float32 loss: three digits would hide its progress.
+    Both come in float64, as numpy arrays or tensors, and are reduced where they are; only results
+    travel to the device of `costs`. Half-precision costs get a float32 loss: three digits would
+    hide its progress.
     """
-    share = _shares(weights, len(value), reduction)
-    value, gradient = share * value, share[:, None] * gradient
+    if weights is None:
+        # Nothing to average: the mean of nothing is 0 here, so an odd batch cannot end a training.
+        share = 1.0 / max(1, len(value)) if reduction == "mean" else 1.0
+        value, gradient = share * value, share * gradient
+    else:
+        share = _shares(weights, len(value), reduction)
+        if isinstance(value, Tensor):
+            share = torch.from_numpy(share).to(value.device)
+        value, gradient = share * value, share[:, None] * gradient
     if reduction != "none":
         value = value.sum()
     work = costs.dtype if costs.dtype in (torch.float32, torch.float64) else torch.float32
     place = {"device": costs.device, "dtype": work}
-    return _WithGradient.apply(costs, value.to(**place), gradient.to(**place))
+    known = torch.as_tensor(value, **place), torch.as_tensor(gradient, **place)
+    return _WithGradient.apply(costs, known)
 
 
-def _shares(weights: Any, size: int, reduction: str) -> Tensor:
+def _shares(weights: Any, size: int, reduction: str) -> np.ndarray:
     """(B,): what each sample's loss is multiplied by before the sum."""
-    share = torch.ones(size, dtype=torch.float64) if weights is None else _weights(weights, size)
+    share = _weights(weights, size)
     if reduction != "mean":
         return share
     total = share.sum()
-    # Nothing to average: the mean of nothing is 0 here, so that an odd batch cannot end a training.
-    return share / total if total > 0 else torch.zeros_like(share)
+    return share / total if total > 0 else np.zeros_like(share)
 
 
-def _weights(weights: Any, size: int) -> Tensor:
+def _weights(weights: Any, size: int) -> np.ndarray:
     if isinstance(weights, Tensor) and weights.requires_grad:
         raise InputError(
             "`weights` must be constants, but they require a gradient. Detach them, or use "
@@ -68,21 +76,20 @@ def _weights(weights: Any, size: int) -> Tensor:
         raise InputError(
             f"`weights` must be finite and at least 0; got {array[bad[0]]} at entry {bad[0]}."
         )
-    return torch.from_numpy(array.copy())
+    return array
 
 
 class _WithGradient(torch.autograd.Function):
     """Hands a value on and answers with a gradient that is already known."""
 
     @staticmethod
-    def forward(ctx: Any, costs: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
-        ctx.save_for_backward(gradient)
+    def forward(ctx: Any, costs: Tensor, known: tuple[Tensor, Tensor]) -> Tensor:
+        value, ctx.gradient = known
         ctx.dtype = costs.dtype
-        return value.clone()
+        return value
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, None]:
-        (gradient,) = ctx.saved_tensors
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None]:
         upstream = grad_output[:, None] if grad_output.ndim else grad_output
-        return (upstream * gradient).to(ctx.dtype), None, None
+        return (upstream * ctx.gradient).to(ctx.dtype), None

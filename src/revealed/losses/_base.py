@@ -1,0 +1,203 @@
+"""What every loss shares: one signature, the checks behind it, and decisions from an oracle.
+
+    loss = loss_fn(net(z), x_star)                  # a loss that learns from decisions alone
+    loss = loss_fn(net(z), x_star, true_costs=c)    # one whose `needs_true_costs` is True
+
+A rival is a subclass with one method, `per_sample`: the value and the gradient of each sample.
+
+Letters: B samples, n cost entries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .._arrays import as_costs
+from ..errors import InputError, ShapeError
+from ..optimality import OptimalitySet
+from ..oracle import SolveStatus
+from ..problem import LinearProgram
+from ._memory import as_keys
+from ._reduce import check_reduction, reduce_with_gradient
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The samples of one call, checked: float64 tensors on one device, without gradients."""
+
+    problem: LinearProgram
+    """With the constraints of these samples."""
+    costs: Tensor
+    """(B, n) predicted."""
+    decisions: Tensor
+    """(B, n) observed."""
+    true_costs: Tensor | None
+    """(B, n), for losses that need them."""
+    sets: OptimalitySet | None
+    """What the decisions came as, where they came as sets."""
+
+    def decide(self, costs: Tensor) -> Tensor:
+        """(B, n): decisions of minimum cost under other costs for the same samples.
+
+        (k B, n) costs are k rounds of the samples, one after the other.
+        """
+        return decide(self.problem, costs, len(self.costs))
+
+
+class DecisionLoss(torch.nn.Module):
+    """A number to train on: predicted costs (B, n) against observed decisions.
+
+    The mean is over samples, with `weights` divided by their sum; it is 0 for an empty batch. The
+    arithmetic is in float64 and the gradient comes back in the dtype of the costs.
+    """
+
+    name: ClassVar[str]
+    """Short, as in tables and configuration files."""
+    oracle_calls: ClassVar[str]
+    """How many forward problems a step solves for each sample, in words."""
+    needs_true_costs: bool = False
+    """Whether `true_costs` must be given: such a loss cannot learn from decisions alone."""
+
+    def __init__(self, problem: LinearProgram, *, reduction: str = "mean") -> None:
+        super().__init__()
+        check_problem(problem)
+        check_reduction(reduction)
+        self.problem, self.reduction = problem, reduction
+
+    def forward(self, costs: Tensor, decisions: Any, **rest: Any) -> Tensor:
+        """What `evaluate` returns, kept out of a compiled graph where there is one."""
+        # The decorator is slow enough to be worth avoiding where nothing is compiled.
+        evaluate = self.evaluate
+        if torch.compiler.is_compiling():
+            evaluate = torch.compiler.disable(evaluate)
+        return evaluate(costs, decisions, **rest)
+
+    def evaluate(
+        self,
+        costs: Tensor,
+        decisions: Any,
+        *,
+        true_costs: Any = None,
+        index: Any = None,
+        weights: Any = None,
+    ) -> Tensor:
+        """The loss of costs (B, n) against decisions, (B, n) or an OptimalitySet.
+
+        `index` says which instances raw decisions belong to where constraints differ by instance.
+        `weights` (B,) are constants of at least 0. `true_costs` (B, n) are read by losses that need
+        them and by no other.
+        """
+        batch = self._batch(costs, decisions, true_costs, index)
+        value, gradient = self.per_sample(batch)
+        return reduce_with_gradient(
+            costs, value, gradient, reduction=self.reduction, weights=weights
+        )
+
+    def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Values (B,) and gradients in the costs (B, n), float64."""
+        raise NotImplementedError
+
+    def begin_epoch(self, seed: int, epoch: int) -> None:
+        """Told by the training loop; losses that draw at random draw from (seed, epoch) then on."""
+
+    def forget(self) -> None:
+        """Drop whatever was kept from earlier calls to save time in later ones."""
+
+    def extra_repr(self) -> str:
+        return f"{self.problem!r}, reduction={self.reduction!r}"
+
+    def _batch(self, costs: Any, decisions: Any, true_costs: Any, index: Any) -> Batch:
+        n = self.problem.n_variables
+        q = as_tensor64(costs, n)
+        sets = decisions if isinstance(decisions, OptimalitySet) else None
+        if sets is not None:
+            check_same_form(sets.problem, self.problem)
+            problem, x = sets.problem, torch.from_numpy(sets.decisions)
+        else:
+            problem = own_instances(self.problem, index, len(q))
+            x = as_tensor64(decisions, n, "decisions")
+        truth = None
+        if self.needs_true_costs:
+            if true_costs is None:
+                raise InputError(
+                    f"{type(self).__name__} learns from true costs: give true_costs=, (B, {n}). "
+                    "Where only decisions are known, use a loss that needs no more, such as "
+                    "ProjectionLoss."
+                )
+            truth = as_tensor64(true_costs, n, "true_costs").to(q.device)
+        for name, part in (("decisions", x), ("true_costs", truth)):
+            if part is not None and part.shape != q.shape:
+                raise ShapeError(
+                    f"`{name}` must have a row for each of the {len(q)} rows of `costs`; "
+                    f"got {len(part)}."
+                )
+        problem.check_batch(len(q), "costs")
+        return Batch(problem, q, x.to(q.device), truth, sets)
+
+
+def decide(problem: LinearProgram, costs: Tensor, size: int) -> Tensor:
+    """Decisions (k B, n) of minimum cost, on the device of `costs`; B is `size`."""
+    rounds = len(costs) // size if size else 1
+    if problem.n_instances is not None and rounds > 1:
+        problem = problem[np.tile(np.arange(size), rounds)]
+    solution = problem.solve(costs)
+    if torch.count_nonzero(solution.status):  # OPTIMAL is 0
+        row = int(torch.nonzero(torch.as_tensor(solution.status) != SolveStatus.OPTIMAL)[0])
+        status = SolveStatus(int(solution.status[row]))
+        raise InputError(
+            f"No decision is optimal under the costs of sample {row % size}: the problem is "
+            f"{status.name.lower()} there. Where negative costs have no meaning (a path through a "
+            "graph with cycles), end the network with softplus."
+        )
+    return solution.x
+
+
+# --- checks --------------------------------------------------------------------------------------
+
+
+def check_problem(problem: Any) -> None:
+    """Refuse anything but a LinearProgram."""
+    if not isinstance(problem, LinearProgram):
+        raise InputError(
+            f"`problem` must be a LinearProgram; got {type(problem).__name__}. "
+            "Build one with rv.LinearProgram(...) or from rv.problems."
+        )
+
+
+def check_same_form(given: LinearProgram, expected: LinearProgram) -> None:
+    """Refuse sets of a problem with other rows or columns than the loss was built for."""
+    for part in (lambda p: p.eq_rows.shape, lambda p: p.ub_rows.shape):
+        if part(given) != part(expected):
+            raise ShapeError(
+                f"The sets are of another problem: {given!r}, where the loss was built for "
+                f"{expected!r}."
+            )
+
+
+def own_instances(problem: LinearProgram, index: Any, size: int) -> LinearProgram:
+    """The problem with the constraints of the samples in `index`, if each has its own."""
+    if problem.n_instances is None or index is None:
+        return problem
+    return problem[as_keys(index, size)]
+
+
+def as_tensor64(values: Any, n: int, name: str = "costs") -> Tensor:
+    """(B, n) float64 on the CPU, checked and detached; costs must come as a tensor."""
+    if name == "costs":
+        refuse_non_tensor(values)
+    array = as_costs(values, n, name)[0]
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
+
+
+def refuse_non_tensor(costs: Any) -> None:
+    """Costs must come as a tensor, or there is nothing to differentiate."""
+    if not isinstance(costs, Tensor):
+        raise InputError(
+            f"`costs` must be a torch tensor; got {type(costs).__name__}. "
+            "For numpy arrays use rv.losses.projection_loss or rv.project."
+        )

@@ -1,0 +1,86 @@
+"""Losses that draw at random: a seed gives the same draws twice, on every device.
+
+Letters: K draws, B samples, n cost entries.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from ..problem import LinearProgram
+from ..problems._checks import positive_int
+from ._base import Batch, DecisionLoss
+from ._options import check_floor, check_positive, raised
+
+
+class RandomLoss(DecisionLoss):
+    """Draws from its seed until a training loop begins an epoch, then from all three numbers.
+
+    The draws are made on the CPU, so that they are the same for every device.
+    """
+
+    def __init__(self, problem: LinearProgram, *, seed: int, reduction: str) -> None:
+        super().__init__(problem, reduction=reduction)
+        self.seed = _check_seed(seed)
+        self.generator = torch.Generator().manual_seed(self.seed)
+
+    def begin_epoch(self, seed: int, epoch: int) -> None:
+        mixed = np.random.SeedSequence([self.seed, seed, epoch]).generate_state(1, np.uint64)
+        self.generator.manual_seed(int(mixed[0]))
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, seed={self.seed}"
+
+
+class PerturbingLoss(RandomLoss):
+    """Looks at decisions under the predicted costs with Gaussian noise, c + sigma xi."""
+
+    def __init__(
+        self,
+        problem: LinearProgram,
+        *,
+        n_samples: int = 10,
+        sigma: float = 1.0,
+        seed: int = 0,
+        floor: float | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(problem, seed=seed, reduction=reduction)
+        self.n_samples = positive_int(n_samples, "n_samples")
+        self.sigma = check_positive(sigma, "sigma")
+        self.floor = check_floor(floor)
+
+    def noise(self, shape: tuple[int, ...]) -> Tensor:
+        """(K, B, n) standard normal draws for one call; single precision is enough for noise.
+
+        To choose them, put a function in place of this one: `loss.noise = lambda shape: mine`.
+        """
+        return torch.randn(shape, generator=self.generator)
+
+    def perturb(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """Noise, the costs it leads to, and the decisions under them: (K, B, n) each."""
+        noise = self.noise((self.n_samples, *batch.costs.shape)).to(batch.costs)
+        costs = raised(batch.costs + self.sigma * noise, self.floor)
+        return noise, costs, batch.decide(costs.flatten(0, 1)).view_as(costs)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{super().extra_repr()}, n_samples={self.n_samples}, sigma={self.sigma:g}, "
+            f"floor={self.floor}"
+        )
+
+
+def _check_seed(seed: Any) -> int:
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise InputError(f"`seed` must be a whole number of at least 0; got {seed!r}.")
+    return number

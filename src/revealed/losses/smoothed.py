@@ -1,0 +1,97 @@
+"""The distance loss for decisions that no cost of the model explains exactly.
+
+Letters: K draws, B samples, n cost entries.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from ..optimality import OptimalitySet
+from ..problem import LinearProgram
+from ..problems._checks import positive_int
+from ..projection import project
+from ._base import Batch
+from ._options import check_positive
+from ._projection import check_delta, check_power, length_of, value_and_gradient
+from ._random import RandomLoss
+
+
+class SmoothedProjectionLoss(RandomLoss):
+    """How far noisy predictions are from explaining the observed decision, on average.
+
+        E 1/2 dist^2(c + sigma xi, C),   xi standard normal
+
+        gradient  E [s - P(s)],  s = c + sigma xi;  the mean of `n_samples` draws stands for E
+
+    Decisions are often taken under costs that vary around what the context tells. A set C then
+    holds the costs of one day, and the nearest point of C to the prediction is but the likeliest
+    of them; the mean over draws is near to their average, as in an EM algorithm whose E-step
+    perturbs and projects. Convex in c like the plain distance (`power=1` averages the distance
+    itself), and no margin is needed to keep c = 0 out: the noise sets the scale. Draws come in
+    pairs xi, -xi.
+
+    Needs no true costs. No oracle call; `n_samples` projections for each sample.
+    """
+
+    name = "smoothed"
+    oracle_calls = "none"
+
+    def __init__(
+        self,
+        problem: LinearProgram,
+        margin: float = 0.0,
+        *,
+        sigma: float = 1.0,
+        n_samples: int = 4,
+        power: int | str = 2,
+        delta: float = 1.0,
+        seed: int = 0,
+        threads: int | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(problem, seed=seed, reduction=reduction)
+        check_power(power)
+        check_delta(delta)
+        self.margin, self.power, self.delta = float(margin), power, float(delta)
+        self.threads = threads
+        self.sigma = check_positive(sigma, "sigma")
+        self.n_samples = positive_int(n_samples, "n_samples")
+
+    def noise(self, shape: tuple[int, ...]) -> Tensor:
+        """(K, B, n) standard normal draws for one call, in pairs of opposite sign.
+
+        To choose them, put a function in place of this one: `loss.noise = lambda shape: mine`.
+        """
+        half = torch.randn((-(-shape[0] // 2), *shape[1:]), generator=self.generator)
+        return torch.cat([half, -half])[: shape[0]]
+
+    def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        sets = self._sets(batch)
+        rounds = np.tile(np.arange(len(sets)), self.n_samples)
+        noise = self.noise((self.n_samples, *batch.costs.shape)).to(batch.costs)
+        costs = (batch.costs + self.sigma * noise).flatten(0, 1).numpy()
+        own = sets[rounds]
+        p = project(costs, own, threads=self.threads)
+        size = length_of(costs, own.margins)
+        value, gradient = value_and_gradient(costs, p, size, self.power, self.delta)
+        value = torch.from_numpy(value).view(noise.shape[:2])
+        return value.mean(0), torch.from_numpy(gradient).view_as(noise).mean(0)
+
+    def _sets(self, batch: Batch) -> OptimalitySet:
+        if batch.sets is None:
+            return OptimalitySet(batch.problem, batch.decisions.cpu().numpy(), self.margin)
+        if (batch.sets.margins != self.margin).any():
+            raise InputError(
+                f"The loss has margin {self.margin:g}, the sets have another. Build both with one."
+            )
+        return batch.sets
+
+    def extra_repr(self) -> str:
+        return (
+            f"{super().extra_repr()}, margin={self.margin:g}, power={self.power!r}, "
+            f"sigma={self.sigma:g}, n_samples={self.n_samples}"
+        )
