@@ -1,0 +1,213 @@
+"""What is claimed, judged by the runs: each claim with its rule, its numbers and a verdict.
+
+A claim is open while runs are missing that it speaks of: seeds, methods, or whole parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..bench.synthetic_tables import CAVE_RIVALS, COMPARABLE, NEGLIGIBLE, PAPER_RIVALS
+from .numbers import fixed, listed, mean, standard_error, with_error
+from .study import Entry, Study, best, differences, part_words
+
+HOLDS, FAILS, OPEN = "holds", "does not hold", "open"
+PAPER_SEEDS, CAVE_SEEDS = 5, 10
+
+
+@dataclass(frozen=True)
+class Against:
+    """Ours set beside one other, over the seeds that both have."""
+
+    other: str
+    theirs: float
+    ours: float
+    gaps: np.ndarray  # (seeds,) ours less theirs
+    passes: bool
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the mean difference is more than two standard errors away from none."""
+        error = standard_error(self.gaps)
+        return math.isfinite(error) and abs(mean(self.gaps)) > 2 * error
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence, the verdict on it, and what the verdict rests on."""
+
+    sentence: str
+    rule: str
+    measure: str
+    """What the numbers are, with their unit."""
+    ours: str = ""
+    against: Sequence[Against] = ()
+    missing: Sequence[str] = ()
+    """Why it is open, in words."""
+    remarks: Sequence[str] = field(default=())
+
+    @property
+    def verdict(self) -> str:
+        if self.missing or not self.against:
+            return OPEN
+        return HOLDS if all(each.passes for each in self.against) else FAILS
+
+
+def judge(study: Study) -> list[Claim]:
+    """Every claim that the parts in the folder can speak to."""
+    claims = []
+    for part in study.parts_like("paper"):
+        claims += [_lower(study, part), _comparable(study, part), _alike(study, part)]
+    claims += [_ahead(study, part) for part in study.parts_like("cave")]
+    return claims
+
+
+def our_erm(study: Study, part: str) -> Entry | None:
+    """Ours as the paper trains it (squared distance, first-order steps), by validation."""
+    entries = [e for e in study.of(part) if e.ours and not e.pocs and _squared(e)]
+    return best(entries, "valid", "decision_loss")
+
+
+def our_pocs(study: Study, part: str) -> Entry | None:
+    """Ours by alternating projections, by validation if there are several."""
+    return best([e for e in study.of(part) if e.pocs], "valid", "decision_loss")
+
+
+def _squared(entry: Entry) -> bool:
+    return entry.method == "projection" and entry.config["method"].get("power", 2) == 2
+
+
+def _lower(study: Study, part: str) -> Claim:
+    ours, where = our_erm(study, part), ("test", "estimate_loss")
+    against, missing = _meet(study, part, ours, PAPER_RIVALS, where, 0.0)
+    return Claim(
+        f"On {part_words(part)} ours has lower test estimate loss than "
+        f"{listed(list(PAPER_RIVALS))}.",
+        "The mean over seeds is not above any of theirs, whichever optimiser trained them.",
+        "mean test estimate loss",
+        ours.label if ours else "",
+        against,
+        [*missing, *_too_few(study, ours, PAPER_SEEDS)],
+    )
+
+
+def _comparable(study: Study, part: str) -> Claim:
+    ours = our_erm(study, part)
+    where = ("test", "estimate_loss")
+    against, missing = _meet(study, part, ours, ["SPO+"], where, COMPARABLE)
+    return Claim(
+        f"On {part_words(part)} ours is comparable with SPO+, which sees the true costs.",
+        f"The mean over seeds is at most {COMPARABLE:.0%} above SPO+'s, or the difference, taken "
+        "seed by seed, is within two standard errors of none.",
+        "mean test estimate loss",
+        ours.label if ours else "",
+        against,
+        [*missing, *_too_few(study, ours, PAPER_SEEDS)],
+    )
+
+
+def _alike(study: Study, part: str) -> Claim:
+    erm, pocs = our_erm(study, part), our_pocs(study, part)
+    against = []
+    for measure in ("decision_loss", "estimate_loss"):
+        if erm and pocs:
+            found = _against(pocs, erm, ("test", measure), NEGLIGIBLE, both_sides=True)
+            against.append(_renamed(found, f"ERM, test {measure.replace('_', ' ')}"))
+    absent = [name for name, entry in (("ERM", erm), ("POCS", pocs)) if entry is None]
+    return Claim(
+        f"On {part_words(part)} POCS and ERM differ negligibly.",
+        f"Means over seeds differ by at most {NEGLIGIBLE:.0%}, or the difference, taken seed by "
+        "seed, is within two standard errors of none.",
+        "mean test loss",
+        pocs.label if pocs else "",
+        against,
+        [*(f"no finished run of {name}" for name in absent), *_too_few(study, erm, PAPER_SEEDS)],
+    )
+
+
+def _ahead(study: Study, part: str) -> Claim:
+    entries = [e for e in study.of(part) if not e.needs_true_costs]
+    where = ("test", "relative_regret")
+    ours = best([e for e in entries if e.ours], *where)
+    rivals = [e for e in entries if not e.ours]
+    named = [e for e in rivals if e.runs[0].label in CAVE_RIVALS]
+    rival = best(named, *where)
+    absent = [name for name in CAVE_RIVALS if all(e.runs[0].label != name for e in named)]
+    missing = [] if ours else ["no finished run of ours"]
+    missing += [f"no eligible run of {listed(absent)}"] if absent else []
+    against = [_against(ours, rival, where, 0.0, scale=100.0)] if ours and rival else []
+    return Claim(
+        f"On {part_words(part)} the best of our decision-only losses is at or below the best "
+        f"decision-only rival ({', '.join(CAVE_RIVALS)}) in mean relative regret.",
+        "Mean test regret over seeds, ours not above theirs; the difference is taken seed by seed.",
+        "mean test relative regret, %",
+        ours.label if ours else "",
+        against,
+        [*missing, *_too_few(study, ours, CAVE_SEEDS)],
+        _distance_from_truth(study, part, ours),
+    )
+
+
+def _distance_from_truth(study: Study, part: str, ours: Entry | None) -> list[str]:
+    spo = next((e for e in study.of(part) if e.method == "spo+"), None)
+    if spo is None or ours is None:
+        return []
+    gap = 100 * differences(ours, spo, "test", "relative_regret")
+    regret = 100 * mean(spo.final("test", "relative_regret"))
+    return [
+        f"SPO+, which sees the true costs: {fixed(regret)} %; ours less SPO+: "
+        f"{with_error(gap, 2)} points."
+    ]
+
+
+def _meet(
+    study: Study,
+    part: str,
+    ours: Entry | None,
+    names: Sequence[str],
+    where: tuple[str, str],
+    share: float,
+) -> tuple[list[Against], list[str]]:
+    """Ours beside each named rival, and in words who is missing."""
+    if ours is None:
+        return [], ["no finished run of ours"]
+    against, missing = [], []
+    for name in names:
+        rivals = [e for e in study.of(part) if e.runs[0].label == name]
+        missing += [] if rivals else [f"no eligible run of {name}"]
+        against += [_against(ours, rival, where, share) for rival in rivals]
+    return against, missing
+
+
+def _against(
+    ours: Entry,
+    other: Entry,
+    where: tuple[str, str],
+    share: float,
+    *,
+    both_sides: bool = False,
+    scale: float = 1.0,
+) -> Against:
+    """Passes if ours is below the other's plus `share` of it, or not told apart from it."""
+    a, b = scale * mean(ours.final(*where)), scale * mean(other.final(*where))
+    gaps = scale * differences(ours, other, *where)
+    over = abs(a - b) if both_sides else a - b
+    passes = over <= share * abs(b)
+    found = Against(other.label, b, a, gaps, bool(passes))
+    if share > 0 and len(gaps) > 1 and not found.told_apart:
+        found = Against(other.label, b, a, gaps, bool(math.isfinite(a - b)))
+    return found
+
+
+def _renamed(found: Against, name: str) -> Against:
+    return Against(name, found.theirs, found.ours, found.gaps, found.passes)
+
+
+def _too_few(study: Study, entry: Entry | None, wanted: int) -> list[str]:
+    n = len(entry.runs) if entry else 0
+    told = [f"{n} of {wanted} seeds"] if 0 < n < wanted else []
+    return [*told, "a quick sweep"] if study.quick else told

@@ -1,0 +1,136 @@
+"""Measures by epoch: the mean over seeds, and a band of one standard deviation around it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from .drawing import Panel, Picture, series
+from .study import Entry
+
+NAMES = {
+    "decision_loss": "decision loss",
+    "estimate_loss": "estimate loss",
+    "relative_regret": "relative regret, %",
+}
+SCALES = {"relative_regret": 100.0}
+SPLITS = ("train", "test")
+LOG_FROM = 8.0
+"""Ratio of the largest to the least final value from which a logarithmic axis serves better."""
+MOST_POINTS = 80
+CAPTION = (
+    "Mean over seeds; the band is one standard deviation to either side. Dashed: needs true costs. "
+    "Curves that start above a panel are cut off, and panels differ in scale. Press a method to "
+    "bring it out."
+)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One method's measure by epoch."""
+
+    entry: Entry
+    epochs: np.ndarray  # (E,)
+    mean: np.ndarray  # (E,)
+    sd: np.ndarray  # (E,), 0 for a single seed
+
+
+def curves_picture(
+    name: str, title: str, entries: Sequence[Entry], measures: Sequence[str], caption: str = ""
+) -> Picture | None:
+    """A panel for each measure on training and on test data; None without data."""
+    panels, shown = [], set()
+    for measure, split in product(measures, SPLITS):
+        if curves := _curves(entries, split, measure):
+            words = f"{split.capitalize()} {NAMES.get(measure, measure.replace('_', ' '))}"
+            panels.append(Panel(_drawer(curves, _view(curves)), words))
+            shown |= {curve.entry.style for curve in curves}
+    if not panels:
+        return None
+    keys = [entry.style for entry in entries if entry.style in shown]
+    return Picture(name, title, caption or CAPTION, panels, keys)
+
+
+def _curves(entries: Sequence[Entry], split: str, measure: str) -> list[Curve]:
+    scale = SCALES.get(measure, 1.0)
+    found = []
+    for entry in entries:
+        epochs, values = entry.curve(split, measure)
+        if epochs.size == 0 or not np.isfinite(values).any():
+            continue
+        # A panel is about 300 points wide; more than this many epochs cannot be told apart.
+        keep = np.unique(np.linspace(0, len(epochs) - 1, MOST_POINTS).round().astype(int))
+        values = scale * values[:, keep]
+        sd = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(len(keep))
+        found.append(Curve(entry, epochs[keep], values.mean(axis=0), sd))
+    return found
+
+
+@dataclass(frozen=True)
+class _View:
+    low: float
+    high: float
+    log: bool
+
+
+def _view(curves: Sequence[Curve]) -> _View:
+    """Limits that show how training ends: a wild start of one method must not flatten the rest."""
+    ends = [_settled(curve) for curve in curves]
+    top = max((end for end in ends if math.isfinite(end)), default=1.0)
+    seen = np.concatenate([curve.mean for curve in curves])
+    positive = seen[np.isfinite(seen) & (seen > 0)]
+    least = min((end for end in ends if math.isfinite(end) and end > 0), default=top)
+    if positive.size and least > 0 and top / least > LOG_FROM:
+        return _View(max(positive.min(), least / 10) / 1.3, 2.0 * top, True)
+    low = min(0.0, float(np.nanmin(seen))) if np.isfinite(seen).any() else 0.0
+    return _View(low, 1.25 * top if top > 0 else 1.0, False)
+
+
+def _settled(curve: Curve) -> float:
+    """The highest value in the second half of training, with its band."""
+    half = len(curve.mean) // 2
+    return float(np.nanmax((curve.mean + curve.sd)[half:], initial=-math.inf))
+
+
+def _drawer(curves: Sequence[Curve], view: _View):
+    def draw(axis: Any) -> None:
+        for curve in curves:
+            style = curve.entry.style
+            low, high = curve.mean - curve.sd, curve.mean + curve.sd
+            if view.log:
+                low = np.maximum(low, view.low)
+            if curve.sd.any():
+                axis.fill_between(
+                    curve.epochs, low, high, color=style.colour, alpha=0.16 if style.ours else 0.06,
+                    lw=0, zorder=style.layer - 1, gid=series(style, "band"),
+                )  # fmt: skip
+            mark = "o" if len(curve.epochs) == 1 else None
+            axis.plot(
+                curve.epochs, curve.mean, color=style.colour, lw=style.width, ls=style.dashes,
+                marker=mark, zorder=style.layer, gid=series(style, "line"),
+            )  # fmt: skip
+        if view.log:
+            axis.set_yscale("log")
+            plain_log_ticks(axis)
+        axis.set_ylim(view.low, view.high)
+        axis.margins(x=0.01)
+        axis.set_xlabel("epoch")
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.grid(axis="x", visible=False)
+
+    return draw
+
+
+def plain_log_ticks(axis: Any, which: str = "y") -> None:
+    """0.1, 1, 10 rather than powers, and a few between them where the range is short."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    line = axis.yaxis if which == "y" else axis.xaxis
+    line.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+    line.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    line.set_minor_formatter(NullFormatter())

@@ -1,0 +1,63 @@
+"""What the paper and this project claim, and whether these runs bear it out."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from ..claims import FAILS, HOLDS, OPEN, Claim, judge
+from ..drawing import Gallery
+from ..elements import Html, join, paragraph, tag
+from ..numbers import fixed, listed, places_for, with_error
+from ..study import Study
+
+TITLE = "Claims"
+MARKS = {HOLDS: ("good", "✓ holds"), FAILS: ("bad", "✗ does not hold")}
+
+
+def build(study: Study, gallery: Gallery) -> Html | None:
+    """A card for each claim: verdict, sentence, numbers."""
+    claims = judge(study)
+    if not claims:
+        return None
+    return join([paragraph(summary(claims)), tag("div", *map(_card, claims), class_="cards")])
+
+
+def summary(claims: list[Claim]) -> str:
+    """How many hold, in one sentence."""
+    words = {HOLDS: "hold", FAILS: "do not hold", OPEN: "are open, since runs are missing"}
+    counts = Counter(claim.verdict for claim in claims)
+    told = [f"{counts[verdict]} {words[verdict]}" for verdict in words if verdict in counts]
+    if len(told) == 1:
+        return f"All {told[0]}."
+    return f"Of {len(claims)} claims {listed(told)}."
+
+
+def _card(claim: Claim) -> Html:
+    class_, words = MARKS.get(claim.verdict, ("open", "– open"))
+    head = tag("p", tag("span", words, class_=f"verdict {class_}"))
+    parts = [head, tag("p", claim.sentence, class_="claim"), _numbers(claim)]
+    parts += [tag("p", remark, class_="note") for remark in claim.remarks]
+    if claim.missing:
+        parts.append(tag("p", f"Not enough to judge: {'; '.join(claim.missing)}.", class_="note"))
+    parts.append(tag("p", tag("b", "Rule."), f" {claim.rule}", class_="note"))
+    return tag("article", *parts, class_=f"card {class_}")
+
+
+def _numbers(claim: Claim) -> Html | None:
+    if not claim.against:
+        return None
+    head = tag("tr", *(tag("th", words, scope="col") for words in _HEADINGS))
+    rows = []
+    places = places_for(np.array([each.theirs for each in claim.against]))
+    for each in claim.against:
+        gap = with_error(each.gaps, places)
+        mark = tag("span", "✓" if each.passes else "✗", class_="good" if each.passes else "bad")
+        cells = (fixed(each.ours, places), fixed(each.theirs, places), gap, mark)
+        rows.append(tag("tr", tag("th", each.other, scope="row"), *(tag("td", c) for c in cells)))
+    title = tag("caption", f"{claim.ours}: {claim.measure}")
+    return tag("table", title, tag("thead", head), tag("tbody", *rows), class_="evidence")
+
+
+_HEADINGS = ("against", "ours", "theirs", "difference ± s.e.", "")
