@@ -169,6 +169,19 @@ def larger_of(typingctx, a, b):
 
 
 @_operation
+def any_positive(typingctx, a):
+    """Whether some lane is above 0; a NaN is not."""
+
+    def codegen(context, builder, signature, args):
+        width = signature.args[0].width
+        zero = ir.Constant(args[0].type, [0.0] * width)
+        bits = builder.bitcast(builder.fcmp_ordered(">", args[0], zero), ir.IntType(width))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(width), 0))
+
+    return types.boolean(a), codegen
+
+
+@_operation
 def square_root(typingctx, a):
     """The square root, lane by lane."""
 

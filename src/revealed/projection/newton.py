@@ -16,7 +16,18 @@ from .certificate import certify_group
 from .compiled import kernel
 from .factor import factorise, solve
 from .group import ABSENT, SHORT, limits, load_group, new_group, store_multipliers, zeros
-from .lanes import greater, larger_of, load, muladd, select, smaller_of, splat, square_root, store
+from .lanes import (
+    any_positive,
+    greater,
+    larger_of,
+    load,
+    muladd,
+    select,
+    smaller_of,
+    splat,
+    square_root,
+    store,
+)
 
 SPRING = 1e4
 """Stiffness of a bound, against rows of length 1: each move of `zeta` gains about this factor."""
@@ -209,7 +220,7 @@ def _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cut
             same = (one - greater(changed, zero)) * (one - steep)
             flat = greater(enough * splat(EXACT, w), larger_of(slope, zero - slope))
             store(cuts, 0, load(cuts, 0, w) + steep)
-        if not _any(steep, w):
+        if not any_positive(steep):
             break
         rising = greater(slope, zero)
         high = select(steep * rising, alpha, high)
@@ -248,6 +259,8 @@ def _slope(columns, group, zeta, t, dt, d, alpha, w):
         slope = muladd(r, move, slope)
         curve = muladd(inside * move, move, curve)
         changed = muladd(differs, differs, changed)
+    if columns.n_equalities == columns.norm.shape[1]:
+        return slope, curve, changed  # no bounded rows, so no springs
     spring = splat(SPRING, w)
     for i in range(len(zeta) // len(w)):
         before = load(group.v, i, w) - load(group.least, i, w) - load(zeta, i, w)
@@ -279,14 +292,3 @@ def _all_positive(flags):
         if value <= 0.0:
             return False
     return True
-
-
-@kernel
-def _any(flags, w):
-    """Whether any lane is positive."""
-    spill = np.empty(len(w))
-    store(spill, 0, flags)
-    for value in spill:
-        if value > 0:
-            return True
-    return False
