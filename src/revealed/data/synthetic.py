@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import InputError
+from ..problem import LinearProgram
 from ..problems import grid_shortest_path, knapsack
 from ..problems._checks import positive_int
 from .dataset import DataSet, split_by_size
@@ -28,28 +29,42 @@ def noisy_paths(
     noise: float = 0.5,
     n_features: int = 5,
     side: int = 5,
-    seed: Seed = 42,
+    seed: int = 42,
 ) -> DataSet:
-    """Right-down grid paths under noisy costs, as PyEPO draws them and CaVE's tables use them.
+    """Right-down grid paths under noisy costs, number for number as PyEPO draws them.
 
         c = (((B z) / sqrt(d) + 3)^degree + 1) / 3.5^degree * u,   z normal, B Bernoulli(1/2),
         u uniform in [1 - noise, 1 + noise], drawn afresh for every edge of every sample
 
     The noise is in the costs, so a decision is optimal under costs that no function of the context
-    can know. Edges are in our own order (`grid_shortest_path`), which changes nothing: the rows of
-    B are exchangeable.
+    can know. A seed gives the features and costs of PyEPO's `shortestpath.genData` for as many
+    samples as there are in all, with the edges in our own order (`grid_shortest_path`): what is
+    published about that generator (CaVE's tables) can be set beside ours.
     """
-    sizes, rng = _checked(sizes), np.random.default_rng(seed)
+    sizes = _checked(sizes)
     if not 0 <= noise < 1:
         raise InputError(f"`noise` must be at least 0 and below 1; got {noise!r}.")
     problem = grid_shortest_path(side, side, directed="right-down")
     d, n, total = positive_int(n_features, "n_features"), problem.n_variables, sum(sizes)
+    rng = np.random.RandomState(seed)  # the old generator, since theirs is
     listens = rng.binomial(1, 0.5, (n, d))
-    contexts = rng.standard_normal((total, d))
+    contexts = rng.normal(0.0, 1.0, (total, d))
     costs = _power_costs(contexts, listens, degree) / 3.5 ** float(degree)
     costs *= rng.uniform(1.0 - noise, 1.0 + noise, costs.shape)
     name = f"path {side}x{side}, degree {degree}, noise {noise:g}"
-    return split_by_size(name, problem, contexts, costs, sizes)
+    return split_by_size(name, problem, contexts, costs[:, _row_by_row(problem)], sizes)
+
+
+def _row_by_row(problem: LinearProgram) -> np.ndarray:
+    """(n,): the place of each of our edges in an order that has, row after row of the grid, first
+    the edges to the right and then those down."""
+    tails, heads = problem.structure.tails, problem.structure.heads
+    cols = problem.structure.grid_shape[1]
+    is_down = heads - tails == cols
+    order = np.lexsort((tails, is_down, tails // cols))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place
 
 
 def paper_paths(
