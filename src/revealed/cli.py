@@ -27,6 +27,8 @@ EXTRA_OF = {
     "osqp": "bench",
     "piqp": "bench",
     "daqp": "bench",
+    "dask": "sweeps",
+    "distributed": "sweeps",
 }
 
 # Command -> (module with `add_arguments` and `run`, one-line help, example)
@@ -35,6 +37,11 @@ COMMANDS = {
         "revealed.demo",
         "learn street costs from routes alone, compare, and draw pictures",
         "revealed demo --out out/demo --seed 7",
+    ),
+    "report": (
+        "revealed.report",
+        "turn a folder of finished runs into one page that works offline",
+        "revealed report benchmarks/results/synthetic --out out/report.html",
     ),
 }
 BENCHES = {
@@ -62,6 +69,26 @@ BENCHES = {
         "revealed.bench.noise",
         "learn from noisy decisions with the squared, plain and Huber distance",
         "revealed bench noise --seeds 10",
+    ),
+    "synthetic": (
+        "revealed.bench.synthetic",
+        "every method on the paper's synthetic problems and on CaVE's yardstick",
+        "revealed bench synthetic --quick --out out/synthetic",
+    ),
+    "run": (
+        "revealed.bench.run_one",
+        "perform one run from its configuration file",
+        "revealed bench run config.json --out out/runs",
+    ),
+    "epochs": (
+        "revealed.bench.epochs",
+        "time an epoch of every method, and of PyEPO's, in one run",
+        "revealed bench epochs --pyepo .venv-pyepo/bin/python",
+    ),
+    "pyepo": (
+        "revealed.bench.pyepo",
+        "compare the regret of our rivals with that of PyEPO's own, seed by seed",
+        "revealed bench pyepo --python .venv-pyepo/bin/python",
     ),
 }
 
