@@ -6,7 +6,7 @@ STAMP  := .venv/.installed
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench recompile clean
+.PHONY: help demo test lint format bench pyepo recompile clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,11 +29,14 @@ format: $(STAMP) ## rewrite the code in the project's style
 bench: $(STAMP) ## time the projection against its rivals; figures go to out/bench
 	$(BIN)/revealed bench projection --out out/bench/projection.json $(ARGS)
 
+pyepo: ## make .venv-pyepo, the environment of the rival library, for `revealed bench epochs`
+	benchmarks/pyepo/setup
+
 recompile: ## forget compiled kernels (numba does not notice a change in a function they call)
 	find src -name '*.nb[ic]' -delete
 
 clean: ## remove the environment, caches and outputs
-	rm -rf .venv out .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-pyepo out .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Installed again whenever what is asked for changes; the code itself is used in place.

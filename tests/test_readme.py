@@ -39,3 +39,15 @@ def test_first_commands_are_shown(command):
 def test_links_within_the_tree_lead_somewhere():
     targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", README)
     assert all((ROOT / target).exists() for target in targets)
+
+
+def test_the_table_of_losses_is_that_of_the_classes():
+    from revealed.losses import LOSSES
+
+    page = (ROOT / "docs/losses.md").read_text("utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
+    told = {row[1].strip("`"): row for row in rows if len(row) == 5 and row[1].startswith("`")}
+    assert list(told) == list(LOSSES)
+    for name, kind in LOSSES.items():
+        needs = "yes" if kind.needs_true_costs else "no"
+        assert told[name][:4] == [f"`{kind.__name__}`", f"`{name}`", needs, kind.oracle_calls]
