@@ -240,7 +240,7 @@ def _published_table() -> Table:
     names = list(CAVE_REGRET[DEGREES[0]])
     rows = [[name, *(f"{CAVE_REGRET[degree][name]:.2f}" for degree in DEGREES)] for name in names]
     headings = ["method", *(f"degree {degree}" for degree in DEGREES)]
-    note = f"{CAVE}. The generator is the same, the draws are not: a hint, not a comparison."
+    note = f"{CAVE}. Generator and seeds are the same; how they split the samples is not known."
     return Table("Published figures", headings, rows, 1, note)
 
 
