@@ -49,7 +49,7 @@ class BasisBook:
 
     def __init__(self) -> None:
         self._slot: dict[bytes, int] = {}
-        self._kept: Bases | None = None
+        self._kept: Bases | None = None  # with room for more at the end
 
     def recall(self, keys: list[bytes], device: torch.device) -> Bases | None:
         """The bases under these keys, or None unless all are there."""
@@ -64,17 +64,27 @@ class BasisBook:
     def keep(self, keys: list[bytes], bases: Bases) -> None:
         """Remember those that are new, as long as there is room."""
         first = {key: row for row, key in reversed(list(enumerate(keys))) if key not in self._slot}
-        room = MOST_KEPT // max(1, bases.inverse[0].numel()) - len(self._slot)
+        count = len(self._slot)
+        room = MOST_KEPT // max(1, bases.inverse[0].numel()) - count
         new = list(first.items())[: max(0, room)]
         if not new:
             return
-        self._slot |= {key: len(self._slot) + k for k, (key, _) in enumerate(new)}
-        chosen = torch.tensor([row for _, row in new], device=bases.columns.device)
-        added = [part[chosen] for part in bases]
-        kept = [] if self._kept is None else [part.to(chosen.device) for part in self._kept]
-        self._kept = (
-            Bases(*map(torch.cat, zip(kept, added, strict=True))) if kept else Bases(*added)
-        )
+        self._slot |= {key: count + k for k, (key, _) in enumerate(new)}
+        self._kept = _with_room(self._kept, bases, count, len(self._slot))
+        rows = [row for _, row in new]
+        for part, given in zip(self._kept, bases, strict=True):
+            part[count : len(self._slot)] = given[rows]
+
+
+def _with_room(kept: Bases | None, like: Bases, count: int, size: int) -> Bases:
+    """`kept` with space for `size` bases, twice that where it has to grow."""
+    if kept is not None and len(kept.columns) >= size:
+        return kept
+    grown = Bases(*(part.new_empty(2 * size, *part.shape[1:]) for part in like))
+    if kept is not None:
+        for part, old in zip(grown, kept, strict=True):
+            part[:count] = old[:count]
+    return grown
 
 
 def keys_of(parts: list[np.ndarray]) -> list[bytes]:

@@ -230,12 +230,12 @@ class _Method:
         trust = (2.0 * far).clamp_max(1.0).square()
         step = newton.step(at, left, aim * self.present - trust * trial.gap * trial.force)
         reach = self._room(at, step)
+        step, reach = _either(far > reach, (trial, far), (step, reach))
         stuck = reach < STUCK
         if bool(stuck.any()):
             middle = BACK * torch.maximum(now[:, None, None], self.mu)
             back = newton.step(at, left, middle * self.present)
-            step = _State(*(_choose(stuck, *pair) for pair in zip(back, step, strict=True)))
-            reach = torch.where(stuck, self._room(at, step), reach)
+            step, reach = _either(stuck, (back, self._room(at, back)), (step, reach))
         pairs = zip(at, step, strict=True)
         return _State(*(torch.addcmul(part, _beside(reach, part), way) for part, way in pairs))
 
@@ -257,8 +257,15 @@ class _Method:
         return (-SHORT_OF_BOUND / deepest)[:, None, None]
 
 
-def _choose(first: Tensor, one: Tensor, other: Tensor) -> Tensor:
-    return torch.where(_beside(first, one), one, other)
+def _either(
+    first: Tensor, one: tuple[_State, Tensor], other: tuple[_State, Tensor]
+) -> tuple[_State, Tensor]:
+    """Steps and how far they go: `one` where `first` (B, 1, 1) is true, else the `other`."""
+    if not bool(first.any()):
+        return other
+    pairs = zip(one[0], other[0], strict=True)
+    step = _State(*(torch.where(_beside(first, a), a, b) for a, b in pairs))
+    return step, torch.where(first, one[1], other[1])
 
 
 def _beside(each: Tensor, part: Tensor) -> Tensor:

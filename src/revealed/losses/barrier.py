@@ -31,7 +31,8 @@ class BarrierLoss(DecisionLoss):
     authors stop the homogeneous self-dual method once its mu is below a limit and differentiate
     that method's equations; here the path is the plain one and the point exactly that of `mu`, so
     that the gradient is the exact one of the value. Some decision must be strictly inside all
-    bounds and inequalities, and the cost must not fall without limit.
+    bounds and inequalities, and the cost must not fall without limit. An entry without any bound
+    costs accuracy: five digits are left.
 
     Needs true costs for "regret" only. No oracle call; one barrier problem for each sample, all at
     once.

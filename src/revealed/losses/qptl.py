@@ -18,9 +18,10 @@ SMALL = 1e-8
 """The barrier weight at which the interior point is near enough to tell which bounds are tight, as
 a share of the costs."""
 NEAR = 1e-3
-"""How far from the interior point the solution on the face it points to can be."""
+"""How far from the interior point the solution on the face it points to can be, as a share of the
+right-hand side."""
 ROUNDING = 1e-9
-"""By how much that solution may break a constraint."""
+"""By how much that solution may break a constraint, likewise."""
 LOOSE = 1e12
 """Softness of a slack that is not tight, in units of an entry's: its row asks for nothing."""
 
@@ -91,15 +92,15 @@ def _finished(form: Form, costs: Tensor, point: Point) -> tuple[Tensor, Tensor]:
     shift = soft * with_slacks(costs, form)
     y = solve_with(factorise(form, soft), form.rhs - times(form.rows, held - shift))
     x = (held + soft * times_transposed(form.rows, y) - shift)[:, :n]
-    found = point.z[:, :n]
-    exact = (_allowed(form, x) & ((x - found).abs().amax(1) < NEAR))[:, None]
+    found, size = point.z[:, :n], 1.0 + form.rhs.abs().amax(1)
+    near = (x - found).abs().amax(1) <= NEAR * size
+    exact = (near & (_broken(form, x) <= ROUNDING * size))[:, None]
     return torch.where(exact, x, found), torch.where(exact, soft, point.soft)
 
 
-def _allowed(form: Form, x: Tensor) -> Tensor:
-    """(B,): whether decisions meet their constraints."""
+def _broken(form: Form, x: Tensor) -> Tensor:
+    """(B,): by how much decisions break their constraints at most."""
     left = form.rhs - times(form.rows, with_slacks(x, form))
     left, slacks = left.split([left.shape[1] - form.slacks, form.slacks], dim=1)
-    z, rounding = torch.cat([x, slacks], dim=1), ROUNDING * (1.0 + form.rhs.abs().amax(1))
-    broken = torch.cat([left.abs(), form.low - z, z - form.high], dim=1).amax(1)
-    return broken <= rounding
+    z = torch.cat([x, slacks], dim=1)
+    return torch.cat([left.abs(), form.low - z, z - form.high], dim=1).amax(1)
