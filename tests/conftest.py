@@ -36,3 +36,14 @@ def _compile_kernels():
         costs = 1 + rng.random((size, problem.n_variables))
         sets = rv.OptimalitySet(problem, problem.solve(costs).x)
         rv.project(1 + rng.random(costs.shape), sets)
+    _compile_bases(acyclic)
+
+
+def _compile_bases(problem):
+    """The one rival with a kernel of its own."""
+    import torch
+
+    from revealed.losses import OptimalityMarginLoss
+
+    costs = torch.ones((1, problem.n_variables), dtype=torch.float64)
+    OptimalityMarginLoss(problem)(costs, problem.solve(costs).x)

@@ -74,7 +74,7 @@ class DecisionLoss(torch.nn.Module):
         # The decorator is slow enough to be worth avoiding where nothing is compiled.
         evaluate = self.evaluate
         if torch.compiler.is_compiling():
-            evaluate = torch.compiler.disable(evaluate)
+            evaluate = torch.compiler.disable(evaluate)  # pyright: ignore[reportCallIssue]
         return evaluate(costs, decisions, **rest)
 
     def evaluate(
