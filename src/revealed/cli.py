@@ -88,7 +88,7 @@ BENCHES = {
     "pyepo": (
         "revealed.bench.pyepo",
         "compare the regret of our rivals with that of PyEPO's own, seed by seed",
-        "revealed bench pyepo --python .venv-pyepo/bin/python",
+        "revealed bench pyepo --pyepo .venv-pyepo/bin/python",
     ),
 }
 
