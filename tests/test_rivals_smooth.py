@@ -91,6 +91,17 @@ def test_the_method_does_not_go_in_circles():
         assert torch.isfinite(QPTLLoss(problem, tau=0.01)(costs, X))
 
 
+def test_a_knapsack_on_which_guessed_steps_go_round_for_ever():
+    weights = [473.0, 512.0, 755.0, 950.0, 35.0, 145.0, 823.0, 948.0, 249.0, 312.0]
+    costs = [-2.7643, 2.2891, -2.2366, 2.4752, -1.5157, 2.0827, 1.0009, -0.2284, -1.6254, -3.5545]
+    problem = rv.problems.knapsack(np.array(weights), 2202.1442)
+    q = torch.tensor([costs], dtype=torch.float64)
+    found = quadratic_decision(problem, 0, np.array(costs), 1.0)
+    observed = problem.solve(q).x
+    value = QPTLLoss(problem, tau=1.0)(q, observed)
+    assert float(value) == pytest.approx(0.5 * ((found - observed[0].numpy()) ** 2).sum(), rel=1e-6)
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_qptl_at_hostile_scales(paths, scale):
     problem, X, _, costs = paths

@@ -63,6 +63,10 @@ def as_index(index: Any, size: int, name: str = "instances") -> np.ndarray:
     if isinstance(index, slice):
         return np.arange(size)[index]
     array = np.atleast_1d(np.asarray(index.detach().cpu() if is_torch(index) else index))
+    # What training loops pass, several times a step.
+    is_plain = array.dtype == np.int64 and array.ndim == 1 and array.size
+    if is_plain and array.min() >= 0 and array.max() < size:
+        return array
     if array.ndim != 1:
         raise ShapeError(f"An index of {name} must be one-dimensional; got shape {array.shape}.")
     if array.dtype == bool:

@@ -138,7 +138,8 @@ class Gradient:
         for group in self._optimiser.param_groups:
             group["lr"] = step
         costs, value = self._objective(batch, sets, index, count=True)
-        costs.retain_grad()
+        if self._inner_steps > 1:
+            costs.retain_grad()
         self._update(value)
         if self._inner_steps > 1:
             module, ridge = self._objective.module, self._objective.ridge

@@ -72,9 +72,9 @@ class DecisionLoss(torch.nn.Module):
     def forward(self, costs: Tensor, decisions: Any, **rest: Any) -> Tensor:
         """What `evaluate` returns, kept out of a compiled graph where there is one."""
         # The decorator is slow enough to be worth avoiding where nothing is compiled.
-        evaluate = self.evaluate
+        evaluate: Any = self.evaluate
         if torch.compiler.is_compiling():
-            evaluate = torch.compiler.disable(evaluate)  # pyright: ignore[reportCallIssue]
+            evaluate = torch.compiler.disable(evaluate)
         return evaluate(costs, decisions, **rest)
 
     def evaluate(

@@ -25,35 +25,37 @@ class Memory:
     def __len__(self) -> int:
         return self._count
 
-    def recall(self, keys: np.ndarray) -> np.ndarray | None:
-        """(B, m) rows of these samples, or None unless every one of them is known.
-
-        A start for only a part of a batch would split it into two calls of the kernel.
-        """
-        rows = self._rows_of(keys)
-        return None if not len(rows) or rows.min() < 0 else self._rows[rows]
-
-    def keep(self, keys: np.ndarray, values: np.ndarray) -> None:
-        """Remember `values` (B, m); of a sample that comes twice, the later row."""
-        rows = self._rows_of(keys)
-        if rows.min() < 0:
-            self._make_room(np.unique(keys[rows < 0]), values.shape[1])
-            rows = self._rows_of(keys)
-        self._rows[rows] = values
-
-    def _rows_of(self, keys: np.ndarray) -> np.ndarray:
-        if self._odd or not _fits(keys):
-            known = self._odd
+    def places(self, keys: np.ndarray) -> np.ndarray:
+        """(B,) where the rows of these samples are, -1 for a sample that has none."""
+        low, high = (keys.min(), keys.max()) if len(keys) else (0, -1)
+        if self._odd or low < 0 or high >= LARGEST:
+            known = self._odd or {key: p for key, p in enumerate(self._place.tolist()) if p >= 0}
             return np.array([known.get(key, -1) for key in keys.tolist()], np.int64)
-        if len(keys) and keys.max() >= len(self._place):
-            longer = np.full(2 * int(keys.max()) + 1, -1, np.int64)
+        if high >= len(self._place):
+            longer = np.full(2 * int(high) + 1, -1, np.int64)
             longer[: len(self._place)] = self._place
             self._place = longer
         return self._place[keys]
 
+    def recall(self, places: np.ndarray) -> np.ndarray | None:
+        """(B, m) rows at these places, or None unless every one of the samples is known.
+
+        A start for only a part of a batch would split it into two calls of the kernel.
+        """
+        return self._rows[places] if len(places) and places.min() >= 0 else None
+
+    def keep(self, keys: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
+        """Remember `values` (B, m); of a sample that comes twice, the later row."""
+        if not len(keys):
+            return
+        if places.min() < 0:
+            self._make_room(np.unique(keys[places < 0]), values.shape[1])
+            places = self.places(keys)
+        self._rows[places] = values
+
     def _make_room(self, fresh: np.ndarray, width: int) -> None:
         places = np.arange(self._count, self._count + len(fresh))
-        if self._odd or not _fits(fresh):
+        if self._odd or fresh.min() < 0 or fresh.max() >= LARGEST:
             if not self._odd:  # the first odd number: from now on all are looked up
                 known = np.flatnonzero(self._place >= 0)
                 self._odd = dict(zip(known.tolist(), self._place[known].tolist(), strict=True))
@@ -65,10 +67,6 @@ class Memory:
             grown = np.zeros((2 * self._count, width))
             grown[: len(self._rows)] = self._rows.reshape(len(self._rows), width)
             self._rows = grown
-
-
-def _fits(keys: np.ndarray) -> bool:
-    return not len(keys) or (keys.min() >= 0 and keys.max() < LARGEST)
 
 
 def as_keys(index: Any, size: int) -> np.ndarray:

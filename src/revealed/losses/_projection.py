@@ -127,10 +127,13 @@ class ProjectionLoss(DecisionLoss):
         q, _ = as_costs(costs, self.problem.n_variables)
         keys = None if index is None else as_keys(index, len(q))
         sets = self._sets(decisions, index, len(q))
-        start = self._memory.recall(keys) if keys is not None and self.warm_start else None
-        p = project(q, sets, warm_start=start, threads=self.threads)
-        if keys is not None and self.warm_start and len(keys):
-            self._memory.keep(keys, p.multipliers)
+        if keys is None or not self.warm_start:
+            p = project(q, sets, threads=self.threads)
+        else:
+            places = self._memory.places(keys)
+            start = self._memory.recall(places)
+            p = project(q, sets, warm_start=start, threads=self.threads)
+            self._memory.keep(keys, places, p.multipliers)
         self._take_stock(p)
         size = self._seen.size = length_of(q, sets.margins)
         each = value_and_gradient(q, p, size, self.power, self.delta)

@@ -45,9 +45,21 @@ def reduce_with_gradient(
     if reduction != "none":
         value = value.sum()
     work = costs.dtype if costs.dtype in (torch.float32, torch.float64) else torch.float32
-    place = {"device": costs.device, "dtype": work}
-    known = torch.as_tensor(value, **place), torch.as_tensor(gradient, **place)
-    return _WithGradient.apply(costs, known)
+    return _WithGradient.apply(
+        costs, (_tensor(value, work, costs.device), _tensor(gradient, work, costs.device))
+    )
+
+
+def _tensor(values: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A tensor of these values; numpy converts small arrays to another dtype faster than torch."""
+    if isinstance(values, np.ndarray):
+        values = torch.from_numpy(values.astype(_NUMPY[dtype], copy=False))
+    elif not isinstance(values, Tensor):
+        return torch.tensor(float(values), dtype=dtype, device=device)
+    return values.to(device, dtype)
+
+
+_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
 
 
 def _shares(weights: Any, size: int, reduction: str) -> np.ndarray:

@@ -17,6 +17,7 @@ from .group import Job
 from .kernel import Work, recertify, run_kernel
 from .result import Projection, ProjectionStatus
 
+_SOLVED = int(ProjectionStatus.SOLVED)
 METHODS = ("auto", "kernel", *FALLBACKS)
 
 
@@ -113,11 +114,13 @@ def _hand_on(
 def _result(work: Work, restore: Any, tol: float, max_iter: int, late: bool) -> Projection:
     # A distance of inf: the answer is beyond float64.
     solved = (work.answer.residual <= tol) & np.isfinite(work.answer.distance)
-    status = np.full(len(solved), ProjectionStatus.INACCURATE, np.int8)
-    status[work.steps >= max_iter] = ProjectionStatus.MAX_ITER
-    if late:
-        status[:] = ProjectionStatus.TIME_LIMIT
-    status[solved] = ProjectionStatus.SOLVED
+    status = np.full(len(solved), _SOLVED, np.int8)
+    if not solved.all():
+        status[:] = ProjectionStatus.INACCURATE
+        status[work.steps >= max_iter] = ProjectionStatus.MAX_ITER
+        if late:
+            status[:] = ProjectionStatus.TIME_LIMIT
+        status[solved] = _SOLVED
     arrays = (*work.answer, solved, status, work.steps, work.multipliers)
     return Projection(*(restore(array) for array in arrays))
 
