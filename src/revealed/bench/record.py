@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = (
-    "revealed", "numpy", "scipy", "numba", "highspy", "cvxpy", "ecos", "osqp", "piqp", "clarabel",
-    "daqp",
+    "revealed", "numpy", "scipy", "numba", "torch", "scikit-learn", "highspy", "cvxpy", "ecos",
+    "osqp", "piqp", "clarabel", "daqp",
 )  # fmt: skip
 
 
