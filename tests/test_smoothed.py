@@ -65,7 +65,7 @@ def test_the_gradient_is_that_of_the_value(power):
 
 def test_no_margin_is_needed_to_keep_zero_out():
     problem, decisions, costs = samples(PATH)
-    loss = SmoothedProjectionLoss(problem, sigma=0.1, n_samples=DRAWS)
+    loss = SmoothedProjectionLoss(problem, 0.0, sigma=0.1, n_samples=DRAWS)
     explaining = rv.project(costs.numpy(), rv.OptimalitySet(problem, decisions, 1.0)).point
     at_zero = loss(torch.zeros_like(costs), decisions)
     inside = loss(torch.from_numpy(explaining), decisions)
@@ -91,7 +91,7 @@ def test_sets_of_another_margin_are_refused():
     problem, decisions, costs = samples(PATH)
     sets = rv.OptimalitySet(problem, decisions, 1.0)
     with pytest.raises(rv.InputError, match="margin"):
-        SmoothedProjectionLoss(problem, margin=0.5)(costs, sets)
+        SmoothedProjectionLoss(problem)(costs, sets)
     for bad in ({"sigma": 0.0}, {"n_samples": 0}, {"power": 3}, {"margin": -1.0}):
         with pytest.raises(rv.InputError):
             SmoothedProjectionLoss(problem, **bad)(costs, decisions)

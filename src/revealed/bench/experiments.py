@@ -210,14 +210,14 @@ OURS_ON_CAVE = (
         name="smoothed",
         steps=FEW_STEPS,
         training=FALLING,
-        options={"sigma": (0.3, 1.0)},
+        options={"power": (2,), "margin": (0.25, 0.5)},  # against sigma 1; only the ratio matters
     ),
     Method(
         label="ours, smoothed, power 1",
         name="smoothed",
         steps=FEW_STEPS,
         training=FALLING,
-        options={"power": (1,), "sigma": (0.3, 1.0)},
+        options={"power": (1,), "margin": (0.25, 0.5)},
     ),
 )
 

@@ -31,8 +31,9 @@ class SmoothedProjectionLoss(RandomLoss):
     holds the costs of one day, and the nearest point of C to the prediction is but the likeliest
     of them; the mean over draws is near to their average, as in an EM algorithm whose E-step
     perturbs and projects. Convex in c like the plain distance (`power=1` averages the distance
-    itself), and no margin is needed to keep c = 0 out: the noise sets the scale. Draws come in
-    pairs xi, -xi.
+    itself), and no margin is needed to keep c = 0 out: the noise sets the scale, and only the ratio
+    of margin to sigma changes what is learned. Half of sigma did a little better than 0 in trials.
+    Draws come in pairs xi, -xi.
 
     Needs no true costs. No oracle call; `n_samples` projections for each sample.
     """
@@ -43,10 +44,10 @@ class SmoothedProjectionLoss(RandomLoss):
     def __init__(
         self,
         problem: LinearProgram,
-        margin: float = 0.0,
+        margin: float = 0.5,
         *,
         sigma: float = 1.0,
-        n_samples: int = 4,
+        n_samples: int = 10,
         power: int | str = 2,
         delta: float = 1.0,
         seed: int = 0,
