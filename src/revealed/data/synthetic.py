@@ -41,7 +41,7 @@ def noisy_paths(
     samples as there are in all, with the edges in our own order (`grid_shortest_path`): what is
     published about that generator (CaVE's tables) can be set beside ours.
     """
-    sizes = _checked(sizes)
+    sizes = checked_sizes(sizes)
     if not 0 <= noise < 1:
         raise InputError(f"`noise` must be at least 0 and below 1; got {noise!r}.")
     problem = grid_shortest_path(side, side, directed="right-down")
@@ -74,7 +74,7 @@ def paper_paths(
 
     c = ((B z) / sqrt(6) + 3)^degree + 1,   B Bernoulli(1/2)
     """
-    sizes, rng = _checked(sizes), np.random.default_rng(seed)
+    sizes, rng = checked_sizes(sizes), np.random.default_rng(seed)
     problem = grid_shortest_path(side, side, directed="right-down")
     listens = rng.binomial(1, 0.5, (problem.n_variables, 6))
     contexts = _with_constant(rng.standard_normal((sum(sizes), 5)))
@@ -92,7 +92,7 @@ def paper_knapsacks(
 
     In general form: one cost (minus the value) for each item, and no slack to predict.
     """
-    sizes, rng = _checked(sizes), np.random.default_rng(seed)
+    sizes, rng = checked_sizes(sizes), np.random.default_rng(seed)
     n = positive_int(n_items, "n_items")
     weights = rng.integers(1, 1000, n).astype(float)
     problem = knapsack(weights, rng.uniform() * weights.sum())
@@ -113,7 +113,7 @@ def _with_constant(contexts: np.ndarray) -> np.ndarray:
     return np.column_stack([contexts, np.ones(len(contexts))])
 
 
-def _checked(sizes: Sizes) -> Sizes:
+def checked_sizes(sizes: Sizes) -> Sizes:
     whole = [isinstance(size, int | np.integer) and size >= 0 for size in sizes]
     if len(sizes) != 3 or not all(whole) or sizes[0] == 0:
         raise InputError(

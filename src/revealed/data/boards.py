@@ -1,0 +1,151 @@
+"""Boards of handwritten digits with minimum perfect matchings.
+
+A board is a grid of digit pictures. Joining two neighbouring cells costs the two-digit number read
+along their edge, from left to right or from top to bottom: 10 times the first digit plus the
+second. The decision is a cheapest way to join all cells in pairs.
+
+Letters: B boards, n cells on a side, p pixels on a cell's side.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import InputError
+from ..problem import LinearProgram
+from ..problems import grid_matching
+from ..problems._checks import positive_int
+from .checksums import SUMS, check_sums, read_sums
+from .digits import Digits, digit_pools, resized
+from .folder_writer import FolderWriter
+from .image_set import ImageSet, ImageSplit, checked_seed, only_best
+from .map_folder import SPLITS
+from .synthetic import Sizes
+from .synthetic import checked_sizes
+
+KINDS = ("full_images", "board", "perfect_matching")
+ABOUT = "boards.json"
+
+_BLOCK = 64  # boards drawn together; part of what a seed means
+_VERSION = 1  # of the boards: another number, other boards
+
+
+def digit_boards(
+    sizes: Sizes = (10_000, 1_000, 1_000),
+    *,
+    side: int = 12,
+    digits: str | os.PathLike[str] = "sklearn",
+    pixels: int = 16,
+    seed: int = 0,
+    unique: bool = False,
+) -> ImageSet:
+    """Boards of side x side digits as a data set of pictures in grey (C = 1).
+
+    `digits` is where they come from, see `digit_pools`; the three splits use different pictures.
+    Each cell is a square of `pixels`, its digit scaled to fit with a pixel to spare on every side.
+    Costs are whole numbers, so many boards have several best matchings, of which the oracle takes
+    one; `unique=True` keeps only boards with a single one (of 12 x 12 about one in eighteen).
+    """
+    sizes, seed = checked_sizes(sizes), checked_seed(seed)
+    if positive_int(pixels, "pixels") < 6:
+        raise InputError(f"A digit needs at least 6 `pixels`; got {pixels}.")
+    problem = grid_matching(side, side)
+    pools = [_framed(pool, pixels) for pool in digit_pools(digits)]
+    splits = [
+        _split(problem, pool, k, count, seed, unique)
+        for k, (pool, count) in enumerate(zip(pools, sizes, strict=True))
+    ]
+    return ImageSet(f"digits {side}x{side}", problem, *splits)
+
+
+def reading_costs(problem: LinearProgram, board: np.ndarray) -> np.ndarray:
+    """(B, E): the number read along each edge of boards (B, n, n) of digits."""
+    graph = problem.structure
+    flat = board.reshape(-1, graph.n_left + graph.n_right).astype(np.float64)
+    return 10.0 * flat[:, graph.tails] + flat[:, graph.heads]
+
+
+def write_boards(
+    folder: str | os.PathLike[str],
+    sizes: Sizes = (10_000, 1_000, 1_000),
+    *,
+    side: int = 12,
+    digits: str | os.PathLike[str] = "sklearn",
+    pixels: int = 16,
+    seed: int = 0,
+    unique: bool = False,
+    overwrite: bool = False,
+) -> Path:
+    """Write the boards of `digit_boards` as the folder `folder/{side}x{side}`; return its path.
+
+    For each of train, val and test: `{split}_full_images.npy` (B, H, W, 1) uint8,
+    `{split}_board.npy` (B, n, n) digits, `{split}_perfect_matching.npy` (B, E) 0 or 1 for the
+    edges in the order of `grid_matching`. Besides: `boards.json` and `SHA256SUMS`.
+    """
+    side, seed = positive_int(side, "side"), checked_seed(seed)
+    with FolderWriter(folder, f"{side}x{side}", overwrite=overwrite) as writer:
+        options = {"side": side, "pixels": pixels, "seed": seed, "unique": unique}
+        data = digit_boards(sizes, digits=digits, **options)
+        for name, split in zip(SPLITS, (data.train, data.valid, data.test), strict=True):
+            arrays = (split.images, split.cells, split.decisions.astype(np.uint8))
+            for kind, array in zip(KINDS, arrays, strict=True):
+                writer.save(f"{name}_{kind}", array)
+        source = digits if digits in ("sklearn", "mnist") else "files"
+        counts = dict(zip(SPLITS, map(int, sizes), strict=True))
+        writer.describe(ABOUT, options | {"version": _VERSION, "digits": source, "sizes": counts})
+        return writer.finish()
+
+
+def load_boards(folder: str | os.PathLike[str], *, verify: bool = True) -> ImageSet:
+    """Read a folder `{n}x{n}` that `write_boards` wrote: the same data set to the last bit."""
+    place = Path(folder)
+    if not (place / ABOUT).is_file():
+        raise InputError(f"{str(place)!r} was not written by `write_boards`: it has no {ABOUT}.")
+    facts = json.loads((place / ABOUT).read_text("utf-8"))
+    names = [f"{split}_{kind}.npy" for split in SPLITS for kind in KINDS]
+    missing = [name for name in names if not (place / name).is_file()]
+    if missing:
+        raise InputError(
+            f"{str(place)!r} is not complete: {missing[0]} is missing. Write it again."
+        )
+    if verify:
+        check_sums(place, names, read_sums(place / SUMS))
+    problem = grid_matching(facts["side"], facts["side"])
+    splits = []
+    for split in SPLITS:
+        images, board, matching = (np.load(place / f"{split}_{kind}.npy") for kind in KINDS)
+        costs = reading_costs(problem, board)
+        splits.append(ImageSplit(images, matching.astype(np.float64), costs, board))
+    return ImageSet(f"digits {facts['side']}x{facts['side']}", problem, *splits)
+
+
+def _framed(pool: Digits, pixels: int) -> Digits:
+    images = resized(pool.images, pixels - 2)
+    return Digits(np.pad(images, ((0, 0), (1, 1), (1, 1))), pool.labels)
+
+
+def _split(
+    problem: LinearProgram, pool: Digits, stream: int, count: int, seed: int, unique: bool
+) -> ImageSplit:
+    side, pixels = problem.structure.grid_shape[0], pool.images.shape[1]
+    chosen = np.empty((count, side, side), np.int64)
+    decisions = np.empty((count, problem.n_variables))
+    done = block = 0
+    while done < count:
+        rng = np.random.default_rng([_VERSION, side, stream, seed, block])
+        digits = rng.integers(len(pool), size=(_BLOCK, side, side))
+        costs = reading_costs(problem, pool.labels[digits])
+        best = np.asarray(problem.solve(costs).x)
+        kept = only_best(problem, costs, best, gap=1.0) if unique else np.ones(_BLOCK, bool)
+        place = np.flatnonzero(kept)[: count - done]
+        new = slice(done, done + len(place))
+        chosen[new], decisions[new] = digits[place], best[place]
+        done, block = done + len(place), block + 1
+    board = pool.labels[chosen]
+    images = pool.images[chosen].swapaxes(2, 3)
+    images = images.reshape(count, side * pixels, side * pixels, 1)
+    return ImageSplit(images, decisions, reading_costs(problem, board), board)
