@@ -24,8 +24,7 @@ from .digits import Digits, digit_pools, resized
 from .folder_writer import FolderWriter
 from .image_set import ImageSet, ImageSplit, checked_seed, only_best
 from .map_folder import SPLITS
-from .synthetic import Sizes
-from .synthetic import checked_sizes
+from .synthetic import Sizes, checked_sizes
 
 KINDS = ("full_images", "board", "perfect_matching")
 ABOUT = "boards.json"

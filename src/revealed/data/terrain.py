@@ -25,8 +25,7 @@ from .folder_writer import FolderWriter
 from .grid_paths import cells_of_paths, edge_costs
 from .image_set import ImageSet, ImageSplit, checked_seed, only_best
 from .map_folder import ABOUT, KINDS, SPLITS
-from .synthetic import Sizes
-from .synthetic import checked_sizes
+from .synthetic import Sizes, checked_sizes
 from .terrain_drawing import TILE, draw_map
 from .terrain_layout import draw_layouts
 
