@@ -221,11 +221,10 @@ def _near(
     *,
     at_most: bool = False,
 ) -> dict[str, Any]:
-    """Means within a share of each other, or a difference of no more than two standard errors."""
+    """Means within a share of each other."""
     gap, size = _gap(one, other, *measure), abs(_mean(other, *measure)) or 1.0
     value = float(gap.mean()) / size
-    allowed = max(share, 2 * _error(gap) / size)
-    return target(name, value if at_most else abs(value), allowed)
+    return target(name, value if at_most else abs(value), share)
 
 
 # --- figures -------------------------------------------------------------------------------------
