@@ -93,6 +93,6 @@ class SmoothedProjectionLoss(RandomLoss):
 
     def extra_repr(self) -> str:
         return (
-            f"{super().extra_repr()}, margin={self.margin:g}, power={self.power!r}, "
+            f"{super().extra_repr()}, margin={self.margin}, power={self.power!r}, "
             f"sigma={self.sigma:g}, n_samples={self.n_samples}"
         )
