@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import revealed as rv
-from revealed.data.boards import digit_boards, load_boards, reading_costs, write_boards
-from revealed.data.digits import digit_pools, read_idx, resized
-from revealed.data.sample_picture import draw_samples
+from revealed.data.images.boards import digit_boards, load_boards, reading_costs, write_boards
+from revealed.data.images.digits import digit_pools, read_idx, resized
+from revealed.data.images.sample_picture import draw_samples
 
 SIZES = (7, 3, 2)
 PARTS = ("contexts", "decisions", "costs", "cells")
@@ -112,6 +112,14 @@ def test_a_seed_gives_the_same_boards_and_another_others(boards):
 def test_impossible_boards_are_refused(options, words):
     with pytest.raises(rv.InputError, match=words):
         digit_boards(**({"sizes": (1, 0, 0), "side": 2} | options))
+
+
+def test_several_processes_draw_the_same_boards():
+    alone, together = (
+        digit_boards((30, 0, 5), side=4, seed=1, unique=True, jobs=jobs) for jobs in (1, 2)
+    )
+    for first, second in zip(splits(alone), splits(together), strict=True):
+        assert same(first, second)
 
 
 def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, boards):

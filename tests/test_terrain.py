@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import revealed as rv
-from revealed.data.checksums import check_sums, read_sums
-from revealed.data.grid_paths import edge_costs
-from revealed.data.image_set import ImageSplit, only_best
-from revealed.data.noise import fractal_noise, smooth_noise, strewn_bumps
-from revealed.data.sample_picture import draw_samples
-from revealed.data.terrain import GROUND_COSTS, terrain, write_terrain
-from revealed.data.terrain_drawing import _shares, draw_map
-from revealed.data.terrain_layout import draw_layouts
-from revealed.data.terrain_textures import Window
-from revealed.data.warcraft import load_terrain
+from revealed.data.images.checksums import check_sums, read_sums
+from revealed.data.images.grid_paths import edge_costs
+from revealed.data.images.image_set import ImageSplit, only_best
+from revealed.data.images.noise import fractal_noise, smooth_noise, strewn_bumps
+from revealed.data.images.sample_picture import draw_samples
+from revealed.data.images.terrain import GROUND_COSTS, terrain, write_terrain
+from revealed.data.images.terrain_drawing import _shares, draw_map
+from revealed.data.images.terrain_layout import draw_layouts
+from revealed.data.images.terrain_textures import Window
+from revealed.data.images.warcraft import load_terrain
 
 SIZES = (9, 3, 4)
 GOLDEN = "e233c7a0fff32adfc972c9f7b44c4c7e917d970c3e53d228993a020f59ae7147"
@@ -91,6 +91,12 @@ def test_maps_are_the_same_on_every_machine():
     assert digest.hexdigest() == GOLDEN
 
 
+def test_several_processes_draw_the_same_maps():
+    options = {"side": 5, "seed": 1, "unique": True}
+    alone, together = (terrain((150, 0, 40), jobs=jobs, **options) for jobs in (1, 2))
+    assert all(same(*pair) for pair in zip(splits(alone), splits(together), strict=True))
+
+
 def number_of_shortest_paths(weights):
     """By counting, on whole tenths, where nothing is rounded."""
     tenths = np.rint(10 * weights).astype(int)
@@ -138,6 +144,7 @@ def test_unique_keeps_maps_with_one_shortest_path():
         ({"side": 6.0}, "`side` must be a positive integer"),
         ({"seed": -1}, "`seed` must be a whole number"),
         ({"seed": 0.5}, "`seed` must be a whole number"),
+        ({"jobs": 0}, "`jobs` must be a positive integer"),
         ({"sizes": (0, 1, 1)}, "three whole numbers"),
     ],
     ids=str,

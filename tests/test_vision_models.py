@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 import revealed as rv
-from revealed.data.boards import digit_boards, reading_costs
-from revealed.data.grid_paths import edge_costs
-from revealed.data.terrain import terrain
+from revealed.data.images.boards import digit_boards, reading_costs
+from revealed.data.images.grid_paths import edge_costs
+from revealed.data.images.terrain import terrain
 from revealed.vision import MODELS, DeviceSplit, ResNet18, VertexToEdge, as_contexts, build_model
 from revealed.vision.heads import FLOOR, GridPool, positive
 from revealed.vision.resnet import ResNet18Start

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import revealed as rv
-from revealed.data.grid_paths import cells_of_paths, edge_costs, paths_of_cells
-from revealed.data.terrain import terrain, write_terrain
-from revealed.data.warcraft import as_written, load_warcraft
-from revealed.data.warcraft_sums import PUBLISHED
+from revealed.data.images.grid_paths import cells_of_paths, edge_costs, paths_of_cells
+from revealed.data.images.terrain import terrain, write_terrain
+from revealed.data.images.warcraft import as_written, load_warcraft
+from revealed.data.images.warcraft_sums import PUBLISHED
 
 SIZES = (5, 2, 2)
 SPLITS = ("train", "val", "test")

@@ -2,6 +2,15 @@
 
 from .dataset import DataSet as DataSet
 from .dataset import Split as Split
+from .images.boards import digit_boards as digit_boards
+from .images.boards import load_boards as load_boards
+from .images.boards import write_boards as write_boards
+from .images.image_set import ImageSet as ImageSet
+from .images.image_set import ImageSplit as ImageSplit
+from .images.terrain import terrain as terrain
+from .images.terrain import write_terrain as write_terrain
+from .images.warcraft import load_terrain as load_terrain
+from .images.warcraft import load_warcraft as load_warcraft
 from .paper import PAPER_NAMES as PAPER_NAMES
 from .paper import load_paper_synthetic as load_paper_synthetic
 from .synthetic import noisy_paths as noisy_paths
@@ -11,9 +20,18 @@ from .synthetic import paper_paths as paper_paths
 __all__ = [
     "PAPER_NAMES",
     "DataSet",
+    "ImageSet",
+    "ImageSplit",
     "Split",
+    "digit_boards",
+    "load_boards",
     "load_paper_synthetic",
+    "load_terrain",
+    "load_warcraft",
     "noisy_paths",
     "paper_knapsacks",
     "paper_paths",
+    "terrain",
+    "write_boards",
+    "write_terrain",
 ]

@@ -1,19 +1,29 @@
-"""Networks from pictures to costs: ResNet-18 and smaller ones, with heads for edges and cells."""
+"""Networks from pictures to costs: ResNet-18 and smaller ones, how they learn, how they do."""
 
 from .heads import VertexToEdge as VertexToEdge
 from .inputs import DeviceSplit as DeviceSplit
 from .inputs import as_contexts as as_contexts
+from .judging import judge as judge
+from .judging import predict as predict
 from .models import MODELS as MODELS
 from .models import ImageModel as ImageModel
 from .models import build_model as build_model
 from .resnet import ResNet18 as ResNet18
+from .training import TrainResult as TrainResult
+from .training import TrainSettings as TrainSettings
+from .training import train as train
 
 __all__ = [
     "MODELS",
     "DeviceSplit",
     "ImageModel",
     "ResNet18",
+    "TrainResult",
+    "TrainSettings",
     "VertexToEdge",
     "as_contexts",
     "build_model",
+    "judge",
+    "predict",
+    "train",
 ]

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ...errors import InputError
 from .checksums import SUMS, check_sums, read_sums
 
 SPLITS = ("train", "val", "test")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import InputError, MissingDependencyError
+from ...errors import InputError, MissingDependencyError
 
 _CSV = ("mnist_train.csv", "mnist_test.csv")
 _IDX = ("train", "t10k")

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import InputError
-from ..problem import LinearProgram
+from ...errors import InputError
+from ...problem import LinearProgram
 
 
 def edge_costs(problem: LinearProgram, weights: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..problems import grid_shortest_path, shortest_path
+from ...problems import grid_shortest_path, shortest_path
 from .noise import fractal_noise
 from .terrain_palette import EARTH, FOREST, MEADOW, ROCK, WATER
 

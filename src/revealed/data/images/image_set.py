@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InputError
-from ..problem import LinearProgram
-from .dataset import DataSet, Split
+from ...errors import InputError
+from ...problem import LinearProgram
+from ..dataset import DataSet, Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,11 @@ def checked_seed(seed: int) -> int:
 
 
 def only_best(
-    problem: LinearProgram, costs: np.ndarray, decisions: np.ndarray, gap: float
+    problem: LinearProgram,
+    costs: np.ndarray,
+    decisions: np.ndarray,
+    gap: float,
+    threads: int | None = None,
 ) -> np.ndarray:
     """(B,) bool: whether each optimal decision is the only one.
 
@@ -69,5 +73,5 @@ def only_best(
     if not gap > 0:
         raise InputError(f"`gap` must be above 0; got {gap!r}.")
     chosen = decisions.sum(axis=1, keepdims=True)
-    again = problem.solve(costs + decisions * (0.5 * gap / np.maximum(chosen, 1.0))).x
-    return (again == decisions).all(axis=1)
+    dearer = costs + decisions * (0.5 * gap / np.maximum(chosen, 1.0))
+    return (problem.solve(dearer, threads=threads).x == decisions).all(axis=1)

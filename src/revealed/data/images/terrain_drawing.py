@@ -51,9 +51,11 @@ def _shares(kinds: np.ndarray, window: Window) -> np.ndarray:
     place = (np.arange(window.side) - _RIM + 0.5) / _FINE + 0.5
     first = place.astype(np.int64)
     step = _smooth((place - first).astype(np.float32))
-    tall = one_hot[:, first] * (1 - step)[:, None] + one_hot[:, first + 1] * step[:, None]
-    shares = tall[:, :, first] * (1 - step) + tall[:, :, first + 1] * step
+    shares = np.zeros((5, window.side, window.side), np.float32)
     for k in np.flatnonzero(one_hot.any(axis=(1, 2))):
+        tall = one_hot[k, first] * (1 - step)[:, None] + one_hot[k, first + 1] * step[:, None]
+        np.multiply(np.take(tall, first, axis=1), 1 - step, out=shares[k])
+        shares[k] += np.take(tall, first + 1, axis=1) * step
         shares[k] *= _LEAD[k] + window.elsewhere("ragged")
     return _bent(shares, window)
 
@@ -81,14 +83,16 @@ class _Surface:
 
     def colour(self, weather: Weather, channel: int) -> np.ndarray:
         dark, pale = weather.ground[:, :, channel].T
-        colour = dark[self.kind] + (pale - dark)[self.kind] * self.tone
+        colour = np.take(pale - dark, self.kind)
+        colour *= self.tone
+        colour += np.take(dark, self.kind)
         for thickness, paint in self.overlays:
             colour += (paint[channel] - colour) * thickness
         return colour
 
 
 def _surface(shares: np.ndarray, window: Window, weather: Weather) -> _Surface:
-    kind = shares.argmax(axis=0)
+    kind = _largest(shares)
     mask = [kind == k for k in range(5)]
     shore, foot = (_lead_over_others(shares, k) for k in (WATER, ROCK))
     tone, height = np.empty_like(shore), 2.2 * window["swell"]
@@ -140,6 +144,15 @@ def _overlays(
     dots = (window["pebbles"] > 0.6) & (window["pebble"] < 0.5 * weather.flowers)
     flowers = 0.75 * (mask[MEADOW] & dots).astype(np.float32)
     return [(foam, 0.75 * white), (snow, 0.9 * white), (flowers, weather.flower)]
+
+
+def _largest(shares: np.ndarray) -> np.ndarray:
+    """(side, side): the kind of the largest share; `argmax` over a first axis is far slower."""
+    kind, top = np.zeros(shares.shape[1:], np.intp), shares[0].copy()
+    for k in range(1, len(shares)):
+        np.copyto(kind, k, where=shares[k] > top)
+        np.maximum(top, shares[k], out=top)
+    return kind
 
 
 def _lead_over_others(shares: np.ndarray, kind: int) -> np.ndarray:

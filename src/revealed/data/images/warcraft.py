@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import InputError
-from ..problem import LinearProgram
-from ..problems import grid_shortest_path
+from ...errors import InputError
+from ...problem import LinearProgram
+from ...problems import grid_shortest_path
 from .grid_paths import edge_costs, paths_of_cells
 from .image_set import ImageSet, ImageSplit
 from .map_folder import Maps, about, find_folder, read_maps

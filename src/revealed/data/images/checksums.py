@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..errors import InputError
+from ...errors import InputError
 
 SUMS = "SHA256SUMS"
 _KINDS = {32: "md5", 64: "sha256"}  # by the number of digits

@@ -12,20 +12,21 @@ Letters: B maps, n tiles on a side.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from ..errors import InputError
-from ..problem import LinearProgram
-from ..problems import grid_shortest_path
-from ..problems._checks import positive_int
+from ...errors import InputError
+from ...problem import LinearProgram
+from ...problems import grid_shortest_path
+from ...problems._checks import positive_int
+from ..synthetic import Sizes, checked_sizes
 from .folder_writer import FolderWriter
 from .grid_paths import cells_of_paths, edge_costs
 from .image_set import ImageSet, ImageSplit, checked_seed, only_best
 from .map_folder import ABOUT, KINDS, SPLITS
-from .synthetic import Sizes, checked_sizes
+from .parallel import first_kept, mapped
 from .terrain_drawing import TILE, draw_map
 from .terrain_layout import draw_layouts
 
@@ -43,6 +44,7 @@ def terrain(
     side: int = 12,
     seed: int = 0,
     unique: bool = False,
+    jobs: int = 1,
 ) -> ImageSet:
     """Maps of side x side tiles as a data set of pictures.
 
@@ -50,13 +52,14 @@ def terrain(
     enters costs. With five costs many maps have several paths that are equally short, of which the
     oracle takes one; `unique=True` keeps only maps with a single shortest path (of 12 x 12 about
     one in four, of 18 x 18 one in eleven), so that the costs behind the decisions explain each of
-    them with room to spare.
+    them with room to spare. `jobs` processes draw them, which changes no map.
     """
+    jobs = positive_int(jobs, "jobs")
     sizes, seed = checked_sizes(sizes), checked_seed(seed)
     if not 3 <= positive_int(side, "side") <= 40:
         raise InputError(f"`side` must be 3 to 40 tiles; got {side}.")
     problem = grid_shortest_path(side, side, neighbors=8)
-    splits = [_split(problem, k, count, seed, unique) for k, count in enumerate(sizes)]
+    splits = [_split(problem, k, count, seed, unique, jobs) for k, count in enumerate(sizes)]
     return ImageSet(f"terrain {side}x{side}", problem, *splits)
 
 
@@ -67,17 +70,18 @@ def write_terrain(
     side: int = 12,
     seed: int = 0,
     unique: bool = False,
+    jobs: int = 1,
     overwrite: bool = False,
 ) -> Path:
     """Write the maps of `terrain` as the folder `folder/{side}x{side}`, and return its path.
 
-    The layout is that of the Warcraft maps (see `revealed.data.map_folder`), so whatever reads
-    those reads these. Besides: `terrain.json`, how the maps were made, and `SHA256SUMS`.
+    The layout is that of the Warcraft maps (see `map_folder`), so whatever reads those reads these.
+    Besides: `terrain.json`, how the maps were made, and `SHA256SUMS`.
     """
     side, seed = positive_int(side, "side"), checked_seed(seed)
     facts = {"maps": "terrain", "version": _VERSION, "side": side, "seed": seed, "unique": unique}
     with FolderWriter(folder, f"{side}x{side}", overwrite=overwrite) as writer:
-        data = terrain(sizes, side=side, seed=seed, unique=unique)
+        data = terrain(sizes, side=side, seed=seed, unique=unique, jobs=jobs)
         for name, split in zip(SPLITS, (data.train, data.valid, data.test), strict=True):
             cells = cells_of_paths(data.problem, split.decisions)
             # Half precision, as the original has them; read back, they are exact (`load_warcraft`).
@@ -91,30 +95,41 @@ def write_terrain(
         return writer.finish()
 
 
-def _split(problem: LinearProgram, stream: int, count: int, seed: int, unique: bool) -> ImageSplit:
+def _split(
+    problem: LinearProgram, stream: int, count: int, seed: int, unique: bool, jobs: int
+) -> ImageSplit:
     n = problem.structure.grid_shape[0]
+    source = (_VERSION, n, stream, seed)
+    attempt = partial(_block, problem, source, unique, None if jobs == 1 else 1)
+    origins, kinds, paths = first_kept(attempt, count, jobs)
     images = np.empty((count, TILE * n, TILE * n, 3), np.uint8)
-    weights = np.empty((count, n, n))
-    decisions = np.empty((count, problem.n_variables))
-    done = 0
-    for source, kinds in _layouts(n, stream, seed):
-        if done == count:
-            break
-        costs = np.array(GROUND_COSTS)[kinds]
-        edges = edge_costs(problem, costs)
-        paths = np.asarray(problem.solve(edges).x)
-        kept = only_best(problem, edges, paths, gap=0.1) if unique else np.ones(len(kinds), bool)
-        for place in np.flatnonzero(kept)[: count - done]:
-            images[done] = draw_map(kinds[place], np.random.default_rng([*source, place]))
-            weights[done], decisions[done] = costs[place], paths[place]
-            done += 1
-    return ImageSplit(images, decisions, edge_costs(problem, weights), weights)
+    chunks = [slice(start, start + _BLOCK) for start in range(0, count, _BLOCK)]
+    drawn = mapped(_draw, ((source, origins[chunk], kinds[chunk]) for chunk in chunks), jobs)
+    for chunk, pictures in zip(chunks, drawn, strict=True):
+        images[chunk] = pictures
+    weights = np.array(GROUND_COSTS)[kinds]
+    return ImageSplit(images, paths.astype(np.float64), edge_costs(problem, weights), weights)
 
 
-def _layouts(n: int, stream: int, seed: int) -> Iterator[tuple[list[int], np.ndarray]]:
-    """Blocks of layouts without end, each with the numbers that it was drawn from."""
-    block = 0
-    while True:
-        source = [_VERSION, n, stream, seed, block]
-        yield source, draw_layouts(np.random.default_rng(source), _BLOCK, n)
-        block += 1
+def _block(
+    problem: LinearProgram, source: tuple[int, ...], unique: bool, threads: int | None, block: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of a block of layouts, those to keep: where each comes from, its kinds, its path."""
+    n = problem.structure.grid_shape[0]
+    kinds = draw_layouts(np.random.default_rng([*source, block]), _BLOCK, n)
+    edges = edge_costs(problem, np.array(GROUND_COSTS)[kinds])
+    paths = np.asarray(problem.solve(edges, threads=threads).x)
+    kept = np.arange(_BLOCK)
+    if unique:
+        kept = np.flatnonzero(only_best(problem, edges, paths, 0.1, threads))
+    origins = np.stack([np.full(len(kept), block), kept], axis=1)
+    return origins, kinds[kept], paths[kept].astype(np.uint8)
+
+
+def _draw(source: tuple[int, ...], origins: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+    """Pictures of layouts, each with the random numbers that go with its place in its block."""
+    pictures = [
+        draw_map(map_, np.random.default_rng([*source, *origin]))
+        for map_, origin in zip(kinds, origins.tolist(), strict=True)
+    ]
+    return np.stack(pictures)

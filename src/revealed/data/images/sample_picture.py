@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, MissingDependencyError
-from ..problem import LinearProgram
-from ..problems._checks import positive_int
+from ...errors import InputError, MissingDependencyError
+from ...problem import LinearProgram
+from ...problems._checks import positive_int
 from .image_set import ImageSet
 
 

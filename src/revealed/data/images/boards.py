@@ -11,20 +11,22 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from ..errors import InputError
-from ..problem import LinearProgram
-from ..problems import grid_matching
-from ..problems._checks import positive_int
+from ...errors import InputError
+from ...problem import LinearProgram
+from ...problems import grid_matching
+from ...problems._checks import positive_int
+from ..synthetic import Sizes, checked_sizes
 from .checksums import SUMS, check_sums, read_sums
 from .digits import Digits, digit_pools, resized
 from .folder_writer import FolderWriter
 from .image_set import ImageSet, ImageSplit, checked_seed, only_best
 from .map_folder import SPLITS
-from .synthetic import Sizes, checked_sizes
+from .parallel import first_kept
 
 KINDS = ("full_images", "board", "perfect_matching")
 ABOUT = "boards.json"
@@ -41,6 +43,7 @@ def digit_boards(
     pixels: int = 16,
     seed: int = 0,
     unique: bool = False,
+    jobs: int = 1,
 ) -> ImageSet:
     """Boards of side x side digits as a data set of pictures in grey (C = 1).
 
@@ -48,14 +51,16 @@ def digit_boards(
     Each cell is a square of `pixels`, its digit scaled to fit with a pixel to spare on every side.
     Costs are whole numbers, so many boards have several best matchings, of which the oracle takes
     one; `unique=True` keeps only boards with a single one (of 12 x 12 about one in eighteen).
+    `jobs` processes solve them, which changes no board.
     """
+    jobs = positive_int(jobs, "jobs")
     sizes, seed = checked_sizes(sizes), checked_seed(seed)
     if positive_int(pixels, "pixels") < 6:
         raise InputError(f"A digit needs at least 6 `pixels`; got {pixels}.")
     problem = grid_matching(side, side)
     pools = [_framed(pool, pixels) for pool in digit_pools(digits)]
     splits = [
-        _split(problem, pool, k, count, seed, unique)
+        _split(problem, pool, k, count, seed, unique, jobs)
         for k, (pool, count) in enumerate(zip(pools, sizes, strict=True))
     ]
     return ImageSet(f"digits {side}x{side}", problem, *splits)
@@ -77,6 +82,7 @@ def write_boards(
     pixels: int = 16,
     seed: int = 0,
     unique: bool = False,
+    jobs: int = 1,
     overwrite: bool = False,
 ) -> Path:
     """Write the boards of `digit_boards` as the folder `folder/{side}x{side}`; return its path.
@@ -88,7 +94,7 @@ def write_boards(
     side, seed = positive_int(side, "side"), checked_seed(seed)
     with FolderWriter(folder, f"{side}x{side}", overwrite=overwrite) as writer:
         options = {"side": side, "pixels": pixels, "seed": seed, "unique": unique}
-        data = digit_boards(sizes, digits=digits, **options)
+        data = digit_boards(sizes, digits=digits, jobs=jobs, **options)
         for name, split in zip(SPLITS, (data.train, data.valid, data.test), strict=True):
             arrays = (split.images, split.cells, split.decisions.astype(np.uint8))
             for kind, array in zip(KINDS, arrays, strict=True):
@@ -128,23 +134,37 @@ def _framed(pool: Digits, pixels: int) -> Digits:
 
 
 def _split(
-    problem: LinearProgram, pool: Digits, stream: int, count: int, seed: int, unique: bool
+    problem: LinearProgram,
+    pool: Digits,
+    stream: int,
+    count: int,
+    seed: int,
+    unique: bool,
+    jobs: int,
 ) -> ImageSplit:
     side, pixels = problem.structure.grid_shape[0], pool.images.shape[1]
-    chosen = np.empty((count, side, side), np.int64)
-    decisions = np.empty((count, problem.n_variables))
-    done = block = 0
-    while done < count:
-        rng = np.random.default_rng([_VERSION, side, stream, seed, block])
-        digits = rng.integers(len(pool), size=(_BLOCK, side, side))
-        costs = reading_costs(problem, pool.labels[digits])
-        best = np.asarray(problem.solve(costs).x)
-        kept = only_best(problem, costs, best, gap=1.0) if unique else np.ones(_BLOCK, bool)
-        place = np.flatnonzero(kept)[: count - done]
-        new = slice(done, done + len(place))
-        chosen[new], decisions[new] = digits[place], best[place]
-        done, block = done + len(place), block + 1
+    source, threads = (_VERSION, side, stream, seed), None if jobs == 1 else 1
+    attempt = partial(_block, problem, pool.labels, source, unique, threads)
+    chosen, decisions = first_kept(attempt, count, jobs)
     board = pool.labels[chosen]
     images = pool.images[chosen].swapaxes(2, 3)
     images = images.reshape(count, side * pixels, side * pixels, 1)
-    return ImageSplit(images, decisions, reading_costs(problem, board), board)
+    costs = reading_costs(problem, board)
+    return ImageSplit(images, decisions.astype(np.float64), costs, board)
+
+
+def _block(
+    problem: LinearProgram,
+    labels: np.ndarray,
+    source: tuple[int, ...],
+    unique: bool,
+    threads: int | None,
+    block: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of a block of boards, those to keep: the digits on each by number, and its matching."""
+    rng = np.random.default_rng([*source, block])
+    digits = rng.integers(len(labels), size=(_BLOCK, *problem.structure.grid_shape))
+    costs = reading_costs(problem, labels[digits])
+    best = np.asarray(problem.solve(costs, threads=threads).x)
+    kept = only_best(problem, costs, best, 1.0, threads) if unique else np.ones(_BLOCK, bool)
+    return digits[kept], best[kept].astype(np.uint8)
