@@ -37,7 +37,7 @@ def made(tmp_path_factory):
 @pytest.fixture
 def no_files(monkeypatch):
     """Figures go into the page only: the files take most of the time."""
-    monkeypatch.setattr("revealed.report.drawing.Gallery._write", lambda self, picture: None)
+    monkeypatch.setattr("revealed.report.drawing.Gallery.save", lambda self, name, drawn: "")
 
 
 def values_of(runs, part, label, split, measure):

@@ -7,9 +7,10 @@ from report_page import make_report
 from report_runs import METHODS, SWEEP, make_config, make_run, whole_sweep, write_runs
 from revealed.bench.choose import chosen
 from revealed.bench.synthetic_tables import targets
-from revealed.report.claims import FAILS, HOLDS, OPEN, judge
+from revealed.report.claims import judge
 from revealed.report.reading import read_folder
 from revealed.report.study import gather
+from revealed.report.verdicts import FAILS, HOLDS, OPEN
 
 RUNS = whole_sweep(paper_seeds=5, cave_seeds=10)
 """Made so that every claim holds."""
@@ -18,7 +19,7 @@ RUNS = whole_sweep(paper_seeds=5, cave_seeds=10)
 @pytest.fixture(autouse=True)
 def no_files(monkeypatch):
     """Figures go into the page only: the files take most of the time."""
-    monkeypatch.setattr("revealed.report.drawing.Gallery._write", lambda self, picture: None)
+    monkeypatch.setattr("revealed.report.drawing.Gallery.save", lambda self, name, drawn: "")
 
 
 def study_of(folder):

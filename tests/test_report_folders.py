@@ -23,7 +23,7 @@ HOSTILE = [
 @pytest.fixture(autouse=True)
 def no_files(monkeypatch):
     """Figures go into the page only: the files take most of the time."""
-    monkeypatch.setattr("revealed.report.drawing.Gallery._write", lambda self, picture: None)
+    monkeypatch.setattr("revealed.report.drawing.Gallery.save", lambda self, name, drawn: "")
 
 
 def stripped(run):

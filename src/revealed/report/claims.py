@@ -1,53 +1,14 @@
-"""What is claimed, judged by the runs: each claim with its rule, its numbers and a verdict.
-
-A claim is open while runs are missing that it speaks of: seeds, methods, or whole parts.
-"""
+"""What is claimed of the experiments, judged by their runs: each claim with rule and numbers."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-
-import numpy as np
 
 from ..bench.synthetic_tables import CAVE_RIVALS, COMPARABLE, NEGLIGIBLE, PAPER_RIVALS
 from .numbers import fixed, listed, mean, with_error
 from .study import Entry, Study, best, differences, part_words
+from .verdicts import Claim, meet, renamed, set_beside, too_few
+from .vision.claims import vision_claims
 
-HOLDS, FAILS, OPEN = "holds", "does not hold", "open"
 PAPER_SEEDS, CAVE_SEEDS = 5, 10
-
-
-@dataclass(frozen=True)
-class Against:
-    """Ours set beside one other, over the seeds that both have."""
-
-    other: str
-    theirs: float
-    ours: float
-    gaps: np.ndarray  # (seeds,) ours less theirs
-    passes: bool
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A sentence, the verdict on it, and what the verdict rests on."""
-
-    sentence: str
-    rule: str
-    measure: str
-    """What the numbers are, with their unit."""
-    ours: str = ""
-    against: Sequence[Against] = ()
-    missing: Sequence[str] = ()
-    """Why it is open, in words."""
-    remarks: Sequence[str] = field(default=())
-
-    @property
-    def verdict(self) -> str:
-        if self.missing or not self.against:
-            return OPEN
-        return HOLDS if all(each.passes for each in self.against) else FAILS
 
 
 def judge(study: Study) -> list[Claim]:
@@ -56,7 +17,7 @@ def judge(study: Study) -> list[Claim]:
     for part in study.parts_like("paper"):
         claims += [_lower(study, part), _comparable(study, part), _alike(study, part)]
     claims += [_ahead(study, part) for part in study.parts_like("cave")]
-    return claims
+    return claims + vision_claims(study)
 
 
 def our_erm(study: Study, part: str) -> Entry | None:
@@ -76,7 +37,7 @@ def _squared(entry: Entry) -> bool:
 
 def _lower(study: Study, part: str) -> Claim:
     ours, where = our_erm(study, part), ("test", "estimate_loss")
-    against, missing = _meet(study, part, ours, PAPER_RIVALS, where, 0.0)
+    against, missing = meet(study, part, ours, PAPER_RIVALS, where, 0.0)
     return Claim(
         f"On {part_words(part)} ours has lower test estimate loss than "
         f"{listed(list(PAPER_RIVALS))}.",
@@ -84,21 +45,21 @@ def _lower(study: Study, part: str) -> Claim:
         "mean test estimate loss",
         ours.label if ours else "",
         against,
-        [*missing, *_too_few(study, ours, PAPER_SEEDS)],
+        [*missing, *too_few(study, ours, PAPER_SEEDS)],
     )
 
 
 def _comparable(study: Study, part: str) -> Claim:
     ours = our_erm(study, part)
     where = ("test", "estimate_loss")
-    against, missing = _meet(study, part, ours, ["SPO+"], where, COMPARABLE)
+    against, missing = meet(study, part, ours, ["SPO+"], where, COMPARABLE)
     return Claim(
         f"On {part_words(part)} ours is comparable with SPO+, which sees the true costs.",
         f"The mean over seeds is at most {COMPARABLE:.0%} above SPO+'s.",
         "mean test estimate loss",
         ours.label if ours else "",
         against,
-        [*missing, *_too_few(study, ours, PAPER_SEEDS)],
+        [*missing, *too_few(study, ours, PAPER_SEEDS)],
     )
 
 
@@ -107,8 +68,8 @@ def _alike(study: Study, part: str) -> Claim:
     against = []
     for measure in ("decision_loss", "estimate_loss"):
         if erm and pocs:
-            found = _against(pocs, erm, ("test", measure), NEGLIGIBLE, both_sides=True)
-            against.append(_renamed(found, f"ERM, test {measure.replace('_', ' ')}"))
+            found = set_beside(pocs, erm, ("test", measure), NEGLIGIBLE, both_sides=True)
+            against.append(renamed(found, f"ERM, test {measure.replace('_', ' ')}"))
     absent = [name for name, entry in (("ERM", erm), ("POCS", pocs)) if entry is None]
     return Claim(
         f"On {part_words(part)} POCS and ERM differ negligibly.",
@@ -116,7 +77,7 @@ def _alike(study: Study, part: str) -> Claim:
         "mean test loss",
         pocs.label if pocs else "",
         against,
-        [*(f"no finished run of {name}" for name in absent), *_too_few(study, erm, PAPER_SEEDS)],
+        [*(f"no finished run of {name}" for name in absent), *too_few(study, erm, PAPER_SEEDS)],
     )
 
 
@@ -130,7 +91,7 @@ def _ahead(study: Study, part: str) -> Claim:
     absent = [name for name in CAVE_RIVALS if all(e.runs[0].label != name for e in named)]
     missing = [] if ours else ["no finished run of ours"]
     missing += [f"no eligible run of {listed(absent)}"] if absent else []
-    against = [_against(ours, rival, where, 0.0, scale=100.0)] if ours and rival else []
+    against = [set_beside(ours, rival, where, 0.0, scale=100.0)] if ours and rival else []
     return Claim(
         f"On {part_words(part)} the best of our decision-only losses is at or below the best "
         f"decision-only rival ({', '.join(CAVE_RIVALS)}) in mean relative regret.",
@@ -138,7 +99,7 @@ def _ahead(study: Study, part: str) -> Claim:
         "mean test relative regret, %",
         ours.label if ours else "",
         against,
-        [*missing, *_too_few(study, ours, CAVE_SEEDS)],
+        [*missing, *too_few(study, ours, CAVE_SEEDS)],
         _distance_from_truth(study, part, ours),
     )
 
@@ -153,51 +114,3 @@ def _distance_from_truth(study: Study, part: str, ours: Entry | None) -> list[st
         f"SPO+, which sees the true costs: {fixed(regret)} %; ours less SPO+: "
         f"{with_error(gap, 2)} points."
     ]
-
-
-def _meet(
-    study: Study,
-    part: str,
-    ours: Entry | None,
-    names: Sequence[str],
-    where: tuple[str, str],
-    share: float,
-) -> tuple[list[Against], list[str]]:
-    """Ours beside each named rival, and in words who is missing."""
-    if ours is None:
-        return [], ["no finished run of ours"]
-    against, missing = [], []
-    for name in names:
-        rivals = [e for e in study.of(part) if e.runs[0].label == name]
-        missing += [] if rivals else [f"no eligible run of {name}"]
-        against += [_against(ours, rival, where, share) for rival in rivals]
-    return against, missing
-
-
-def _against(
-    ours: Entry,
-    other: Entry,
-    where: tuple[str, str],
-    share: float,
-    *,
-    both_sides: bool = False,
-    scale: float = 1.0,
-) -> Against:
-    """Passes if ours is below the other's plus `share` of it.
-
-    A difference that the seeds cannot tell from none is no excuse: few seeds tell little.
-    """
-    a, b = scale * mean(ours.final(*where)), scale * mean(other.final(*where))
-    gaps = scale * differences(ours, other, *where)
-    over = abs(a - b) if both_sides else a - b
-    return Against(other.label, b, a, gaps, bool(over <= share * abs(b)))
-
-
-def _renamed(found: Against, name: str) -> Against:
-    return Against(name, found.theirs, found.ours, found.gaps, found.passes)
-
-
-def _too_few(study: Study, entry: Entry | None, wanted: int) -> list[str]:
-    n = len(entry.runs) if entry else 0
-    told = [f"{n} of {wanted} seeds"] if 0 < n < wanted else []
-    return [*told, "a quick sweep"] if study.quick else told

@@ -26,10 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the page and its figures; 1 if a claim does not hold."""
-    from .claims import FAILS, judge
+    from .claims import judge
     from .page import write_page
     from .reading import read_folder
     from .study import gather
+    from .verdicts import FAILS
 
     out = args.out or args.folder / "report.html"
     folder = read_folder(args.folder)

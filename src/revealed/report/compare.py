@@ -23,14 +23,14 @@ ABOUT = {
 }
 
 
-def method_cell(entry: Entry) -> Cell:
-    """A method's name with its colour beside it."""
+def method_cell(entry: Entry, *, badge: bool = False) -> Cell:
+    """A method's name with its colour before it, and on request a badge if it needs true costs."""
     look = f"--key: {entry.style.colour_variable}"
     kind = "swatch dot open" if entry.needs_true_costs else "swatch dot"
-    return Cell(
-        join([tag("span", class_=kind, style=look, aria_hidden="true"), entry.label]),
-        entry.label.lower(),
-    )
+    parts = [tag("span", class_=kind, style=look, aria_hidden="true"), entry.label]
+    if badge and entry.needs_true_costs:
+        parts += [" ", tag("span", "true costs", class_="badge")]
+    return Cell(join(parts), entry.label.lower())
 
 
 def needs_cell(entry: Entry) -> Cell:

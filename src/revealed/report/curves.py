@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 
 from .drawing import Panel, Picture, series
+from .palette import Style
 from .study import Entry
 
 NAMES = {
     "decision_loss": "decision loss",
     "estimate_loss": "estimate loss",
     "relative_regret": "relative regret, %",
+    "optimal": "optimal decisions, %",
 }
-SCALES = {"relative_regret": 100.0}
+SCALES = {"relative_regret": 100.0, "optimal": 100.0, "exact": 100.0}
 SPLITS = ("train", "test")
 LOG_FROM = 8.0
 """Ratio of the largest to the least final value from which a logarithmic axis serves better."""
@@ -46,14 +48,25 @@ def curves_picture(
     """A panel for each measure on training and on test data; None without data."""
     panels, shown = [], set()
     for measure, split in product(measures, SPLITS):
-        if curves := _curves(entries, split, measure):
-            words = f"{split.capitalize()} {NAMES.get(measure, measure.replace('_', ' '))}"
-            panels.append(Panel(_drawer(curves, _view(curves)), words))
-            shown |= {curve.entry.style for curve in curves}
+        words = f"{split.capitalize()} {NAMES.get(measure, measure.replace('_', ' '))}"
+        if found := curve_panel(words, entries, split, measure):
+            panels.append(found[0])
+            shown |= set(found[1])
     if not panels:
         return None
     keys = [entry.style for entry in entries if entry.style in shown]
     return Picture(name, title, caption or CAPTION, panels, keys)
+
+
+def curve_panel(
+    title: str, entries: Sequence[Entry], split: str, measure: str, **size: float
+) -> tuple[Panel, list[Style]] | None:
+    """One measure of several methods by epoch, and whose curves there are; None without data."""
+    curves = _curves(entries, split, measure)
+    if not curves:
+        return None
+    styles = [curve.entry.style for curve in curves]
+    return Panel(_drawer(curves, _view(curves)), title, **size), styles
 
 
 def _curves(entries: Sequence[Entry], split: str, measure: str) -> list[Curve]:

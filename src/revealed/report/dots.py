@@ -47,6 +47,7 @@ def dots_panel(
     summary: Summary = mean_and_sd,
     zero_line: bool = False,
     log: bool | None = None,
+    width: float = 4.8,
 ) -> Panel:
     """A row for each entry, in the order given from the top; `log` None lets the values decide."""
     found = [(entry, values(entry)) for entry in entries]
@@ -75,7 +76,7 @@ def dots_panel(
 
     longest = max((len(tidy(entry.label)) for entry, _ in found), default=0)
     height = ROOM + ROW_HEIGHT * max(len(found), 2)
-    return Panel(draw, title, height=height, left=0.2 + LETTER * longest)
+    return Panel(draw, title, width, height, 0.2 + LETTER * longest)
 
 
 def _spans_decades(means: list[float]) -> bool:

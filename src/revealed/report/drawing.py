@@ -75,6 +75,8 @@ class Picture:
     caption: str
     panels: Sequence[Panel]
     keys: Sequence[Style] = ()
+    columns: int = 2
+    """Panels in a row, where there is room."""
 
 
 @dataclass(frozen=True)
@@ -88,19 +90,21 @@ class Gallery:
         """The markup of a picture; its files are written on the way."""
         with _settings(picture.name):
             drawn = [_inline(panel, picture, k) for k, panel in enumerate(picture.panels)]
-            self._write(picture)
-        files = f"As files: `{self.folder.name}/{picture.name}.svg` and `.png`."
+            files = self.save(picture.name, lambda: _together(picture))
         caption = tag("figcaption", words(picture.caption))
-        panels = tag("div", *drawn, class_="panels", data_panels=len(drawn))
+        panels = tag("div", *drawn, class_="panels", data_columns=picture.columns)
         made = folded_command(self.commands, files)
         return tag("figure", _legend(picture.keys), panels, caption, made, id=picture.name)
 
-    def _write(self, picture: Picture) -> None:
+    def save(self, name: str, drawn: Callable[[], Any]) -> str:
+        """Write a figure of matplotlib, once drawn, as SVG and PNG; returns where, in words."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        whole = _together(picture)
-        path = self.folder / picture.name
-        whole.savefig(f"{path}.svg", facecolor="white", metadata=_NOTHING)
-        whole.savefig(f"{path}.png", facecolor="white", dpi=150)
+        path = self.folder / name
+        with _settings(name):
+            figure = drawn()
+            figure.savefig(f"{path}.svg", facecolor="white", metadata=_NOTHING)
+            figure.savefig(f"{path}.png", facecolor="white", dpi=150)
+        return f"As files: `{self.folder.name}/{name}.svg` and `.png`."
 
 
 # Left out, so that the same runs give the same bytes on any day.
@@ -225,11 +229,11 @@ def _legend(keys: Sequence[Style]) -> Html | None:
 
 
 def _together(picture: Picture) -> Any:
-    """All panels in one figure, two in a row, with a legend to the right, for the files."""
+    """All panels in one figure, with a legend to the right, for the files."""
     from matplotlib.figure import Figure
 
-    panels = picture.panels
-    rows = [panels[k : k + 2] for k in range(0, len(panels), 2)]
+    panels, n = picture.panels, picture.columns
+    rows = [panels[k : k + n] for k in range(0, len(panels), n)]
     heights = [max(panel.height for panel in row) for row in rows]
     width = max(sum(panel.width for panel in row) for row in rows)
     full = width + (LEGEND_WIDTH if picture.keys else 0.0)

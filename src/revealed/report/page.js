@@ -1,5 +1,6 @@
 "use strict";
-// Sorting, bringing out one method in a figure, and copying a command. Nothing leaves the page.
+// Sorting, bringing out one method in a figure or an album, and copying a command. Nothing leaves
+// the page.
 
 const said = document.getElementById("said");
 
@@ -56,6 +57,21 @@ for (const figure of document.querySelectorAll("figure")) {
     });
     key.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && show(key));
     key.addEventListener("pointerleave", () => show());
+  }
+}
+
+// --- albums ---------------------------------------------------------------------------------
+
+for (const album of document.querySelectorAll(".album")) {
+  const picks = [...album.querySelectorAll(".pick")];
+  for (const pick of picks) {
+    pick.addEventListener("click", () => {
+      for (const each of picks) each.setAttribute("aria-pressed", String(each === pick));
+      for (const tile of album.querySelectorAll(".tile[data-method]")) {
+        tile.hidden = tile.dataset.method !== pick.dataset.method;
+      }
+      said.textContent = `Showing ${pick.textContent.trim()}.`;
+    });
   }
 }
 

@@ -16,7 +16,10 @@ from .palette import style_sheet
 from .sections import SECTIONS
 from .study import Study
 
-TITLES = {"synthetic": "Synthetic benchmark: every method on the same data"}
+TITLES = {
+    "synthetic": "Synthetic benchmark: every method on the same data",
+    "vision": "Pictures in, decisions out: every method on the same maps and boards",
+}
 
 QUICK = (
     "A quick sweep: few candidates and few epochs. It proves that everything runs; the figures are "
@@ -71,7 +74,8 @@ def _policy(script: str) -> str:
     """Nothing from anywhere, and no script but our own: not even one that a label smuggles in."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; "
         "base-uri 'none'; form-action 'none'"
     )
 

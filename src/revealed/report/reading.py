@@ -1,8 +1,9 @@
 """A folder of finished runs: what can be read is read, what cannot is named and left out.
 
 The folder is what `revealed bench` leaves behind: `sweep.json`, which says what was asked for, and
-`runs/*.json`, one whole file for each run, or all of them as lines of `runs.jsonl`. Fields that are
-not known are kept but not used, so that runs of a newer version can still be shown.
+`runs/*.json`, one whole file for each run, or all of them as lines of `runs.jsonl`; with pictures
+also `gallery/*.json`, samples to be looked at. Fields that are not known are kept but not used, so
+that runs of a newer version can still be shown.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 from ..errors import InputError
 from .numbers import number
+from .vision.albums import Album, read_albums
 
 FINISHED = "finished"
 
@@ -106,6 +108,7 @@ class Folder:
     sweep: dict[str, Any]
     runs: list[Run]
     notices: list[str] = field(default_factory=list)
+    albums: list[Album] = field(default_factory=list)
 
 
 def read_folder(path: Path) -> Folder:
@@ -133,7 +136,7 @@ def read_folder(path: Path) -> Folder:
             notices.append(f"{name} was left out: {complaint}.")
         elif raw:
             runs.append(Run(name, _completed(raw)))
-    return Folder(path, sweep, runs, notices)
+    return Folder(path, sweep, runs, notices, read_albums(path, notices))
 
 
 def _run_texts(path: Path, notices: list[str]) -> Iterator[tuple[str, str]]:

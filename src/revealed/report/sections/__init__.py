@@ -11,7 +11,22 @@ from typing import Protocol
 from ..drawing import Gallery
 from ..elements import Html
 from ..study import Study
-from . import choice, claims, epochs, kernels, margins, origin, results, solvers, trouble, yardstick
+from . import (
+    choice,
+    claims,
+    epochs,
+    kernels,
+    margins,
+    origin,
+    results,
+    solvers,
+    trouble,
+    vision_choice,
+    vision_gallery,
+    vision_results,
+    vision_times,
+    yardstick,
+)
 
 
 class Section(Protocol):
@@ -25,6 +40,9 @@ class Section(Protocol):
 
 SECTIONS: tuple[Section, ...] = (
     claims,
+    vision_gallery,
+    vision_results,
+    vision_times,
     results,
     yardstick,
     solvers,
@@ -32,6 +50,7 @@ SECTIONS: tuple[Section, ...] = (
     kernels,
     epochs,
     choice,
+    vision_choice,
     trouble,
     origin,
 )

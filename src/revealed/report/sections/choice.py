@@ -12,20 +12,21 @@ from ..elements import Html, command_box, details, join, paragraph
 from ..numbers import NONE
 from ..study import Entry, Study, optimiser_name, part_title
 from ..tables import Cell, Column, Row, SortTable, spread
+from ..vision.parts import KINDS
 
 TITLE = "Choice of settings"
 
 
 def build(study: Study, gallery: Gallery) -> Html | None:
     """Rule, candidates and choice of every method, and the commands that repeat the chosen runs."""
-    if not study.entries:
-        return None
     words = (
         "For each problem, method and optimiser, the step and options with the least mean decision "
         "loss on validation data over all seeds, when training ends. Test data and true costs have "
         "no say. A candidate that diverged or failed with any seed is out."
     )
-    parts = [part for part in study.parts if study.of(part)]
+    parts = [part for part in study.parts if study.of(part) and not part.startswith(KINDS)]
+    if not parts:
+        return None
     folded = [_folded(part, study.of(part)) for part in parts]
     # An ablation has one candidate for each of its rows: nothing to count.
     counted = [part for part in parts if not part.startswith(("margins", "kernels"))]

@@ -6,11 +6,12 @@ from collections import Counter
 
 import numpy as np
 
-from ..claims import FAILS, HOLDS, OPEN, Claim, judge
+from ..claims import judge
 from ..drawing import Gallery
 from ..elements import Html, join, paragraph, tag
 from ..numbers import fixed, listed, places_for, with_error
 from ..study import Study
+from ..verdicts import FAILS, HOLDS, OPEN, Claim
 
 TITLE = "Claims"
 MARKS = {HOLDS: ("good", "✓ holds"), FAILS: ("bad", "✗ does not hold")}

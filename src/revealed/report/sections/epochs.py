@@ -13,13 +13,14 @@ from ..elements import Html, folded_command, join, paragraph
 from ..numbers import NONE, duration
 from ..study import Entry, Study, part_title
 from ..tables import Cell, Column, Row, SortTable
+from ..vision.parts import KINDS
 
 TITLE = "Time of an epoch"
 
 
 def build(study: Study, gallery: Gallery) -> Html | None:
     """A ranking for each problem, and one table of all."""
-    parts = [p for p in study.parts if not p.startswith(("margins", "kernels"))]
+    parts = [p for p in study.parts if not p.startswith(("margins", "kernels", *KINDS))]
     timed = {part: [e for e in study.of(part) if _median(e) > 0] for part in parts}
     timed = {part: sorted(entries, key=_median) for part, entries in timed.items() if entries}
     if not timed:

@@ -18,6 +18,7 @@ TERMS = (
     ),
     ("estimate loss", "⟨c*, x(c) − x*⟩, what that decision costs more under the true costs."),
     ("relative regret", "the sum of those over the sum of the optimal costs."),
+    ("optimal", "a decision whose true cost is the least there is; of several as good any counts."),
     ("needs true costs", "trains on the costs themselves, which decisions alone do not give."),
 )
 

@@ -8,10 +8,11 @@ from ..dots import dots_panel
 from ..drawing import Gallery, Picture
 from ..elements import Html, folded_command, join, slug, tag
 from ..study import Entry, Study, one_for_each_label, part_title, ranked
+from ..vision.parts import KINDS
 
 TITLE = "Results by problem"
 MEASURES = ("decision_loss", "estimate_loss")
-ELSEWHERE = ("margins", "kernels", "cave")
+ELSEWHERE = ("margins", "kernels", "cave", *KINDS)
 """Parts with a section of their own."""
 ABOUT = {
     "paper path": "Shortest paths on the right-down 5×5 grid, after the paper's appendix C.",

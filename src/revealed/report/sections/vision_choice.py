@@ -1,0 +1,102 @@
+"""How optimiser and step were chosen on pictures: every trial with its validation loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..compare import method_cell, row_class
+from ..drawing import Gallery
+from ..elements import Html, command_box, details, join, paragraph
+from ..numbers import NONE, number
+from ..study import Entry, Study, optimiser_name
+from ..tables import Cell, Column, Row, SortTable
+from ..vision.parts import short_title, shown, tasks
+
+TITLE = "Choice of steps"
+
+
+def build(study: Study, gallery: Gallery) -> Html | None:
+    """What each method chose, and folded under it what it chose among."""
+    entries = {part: shown(study, part) for part in tasks(study)}
+    if not entries:
+        return None
+    tried = study.folder.sweep.get("tried")
+    tried = tried if isinstance(tried, dict) else {}
+    told = [paragraph(_rule(study)), _chosen(entries).markup()]
+    for part, found in entries.items():
+        trials = tried.get(part)
+        if isinstance(trials, dict) and trials:
+            told.append(details(f"Trials on {part}", _trials(part, found, trials).markup()))
+    commands = [run.command for found in entries.values() for e in found for run in e.runs]
+    if any(commands):
+        told.append(details("Repeat a run", command_box(commands)))
+    return join(told)
+
+
+def _rule(study: Study) -> str:
+    """In words, with what the sweep says of it."""
+    words = (
+        "Each method chose its optimiser and step by the decision loss on validation data, which "
+        "needs no true cost, and was then trained anew with every seed."
+    )
+    settings = study.folder.sweep.get("settings")
+    how = settings.get("choosing") if isinstance(settings, dict) else None
+    sizes = how.get("sizes") if isinstance(how, dict) else None
+    if not isinstance(how, dict) or not isinstance(sizes, list) or not sizes:
+        return words
+    return (
+        f"{words} Trials were shorter than the runs that count: on the first {sizes[0]} training "
+        f"samples, epochs {how.get('epochs')}, seeds 1."
+    )
+
+
+def _chosen(entries: dict[str, list[Entry]]) -> SortTable:
+    columns = [Column("method")]
+    columns += [Column(short_title(part)) for part in entries]
+    labels = dict.fromkeys(entry.label for found in entries.values() for entry in found)
+    rows = []
+    for label in labels:
+        by_part = {part: e for part, found in entries.items() for e in found if e.label == label}
+        first = next(iter(by_part.values()))
+        cells: list[Cell | str] = [method_cell(first, badge=True)]
+        cells += [_choice(by_part[part]) if part in by_part else NONE for part in entries]
+        rows.append(Row(cells, row_class(first)))
+    return SortTable("Optimiser and step that each method chose", columns, rows)
+
+
+def _choice(entry: Entry) -> str:
+    step = entry.config["step"]
+    return optimiser_name(entry.runs[0]) + ("" if step is None else f", {step:g}")
+
+
+def _trials(part: str, entries: list[Entry], trials: dict[str, Any]) -> SortTable:
+    """Validation decision loss by optimiser and step; what was chosen in bold."""
+    found = {entry.label: _losses(trials.get(entry.label)) for entry in entries}
+    keys = sorted({key for losses in found.values() for key in losses}, key=lambda k: (k[0], -k[1]))
+    columns = [Column("method")]
+    columns += [Column(f"{step:g}", True, "", optimiser) for optimiser, step in keys]
+    rows = []
+    for entry in entries:
+        chosen = entry.runs[0].optimiser, entry.config["step"]
+        cells: list[Cell | str] = [method_cell(entry)]
+        for key in keys:
+            loss = found[entry.label].get(key, "")
+            shown_loss = loss if isinstance(loss, str) else f"{loss:.3g}"
+            value = loss if isinstance(loss, float) else np.nan
+            cells.append(Cell(shown_loss or NONE, value, "best" if key == chosen else None))
+        rows.append(Row(cells, row_class(entry)))
+    note = "Bold: chosen. A word in place of a number says how the trial ended."
+    return SortTable(f"Validation decision loss of the trials on {part}", columns, rows, note)
+
+
+def _losses(trials: Any) -> dict[tuple[str, float], float | str]:
+    """By optimiser and step; the status of a trial that has no loss."""
+    losses: dict[tuple[str, float], float | str] = {}
+    for trial in trials if isinstance(trials, list) else ():
+        if isinstance(trial, list) and len(trial) == 3 and np.isfinite(number(trial[1])):
+            loss = number(trial[2])
+            told = loss if np.isfinite(loss) else str(trial[2] or "")
+            losses[str(trial[0]), float(trial[1])] = told
+    return losses
