@@ -1,0 +1,153 @@
+"""Decisions by name: a column for each variable, or a line for each entry that is not 0.
+
+    wide    day, route_a, route_b, ...          one row a decision
+    long    day, variable, value                one row an entry; what is not listed is 0
+
+Letters: B decisions, n variables.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError
+from .table import Table, TableFile, listed
+
+LONG = ("variable", "value")
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionTable:
+    """Decisions in the order of the model's variables."""
+
+    values: np.ndarray
+    """(B, n)"""
+    keys: list[str] | None
+    """What each decision is called, where the table has such a column."""
+    table: Table
+    starts: np.ndarray
+    """(B,) row of the table in which each decision begins."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def where(self, decision: int, variable: str | None = None) -> str:
+        """The place of a decision in its file."""
+        named = variable if variable in self.table.columns else None
+        return self.table.where(int(self.starts[decision]), named)
+
+
+def is_long(file: TableFile) -> bool:
+    """Whether a table lists entries one by one."""
+    return all(name in file.names for name in LONG)
+
+
+def read_decisions(file: TableFile, variables: Sequence[str], key: str | None) -> DecisionTable:
+    """The decisions of a table for the model's `variables`; `key` names the column that tells
+    decisions apart."""
+    check_names(file, variables, key)
+    if is_long(file):
+        return _read_long(file, variables, key)
+    table = file.read(variables, [key] if key else [])
+    _refuse_missing(table)
+    keys = None
+    if key:
+        keys = table.text[key]
+        _refuse_repeated(table, keys, key)
+    return DecisionTable(table.numbers, keys, table, np.arange(len(table)))
+
+
+def check_names(file: TableFile, variables: Sequence[str], key: str | None) -> None:
+    """Refuse a table whose columns are not the model's variables."""
+    if is_long(file):
+        return
+    known = set(variables)
+    unknown = [name for name in file.names if name not in known and name != key]
+    if unknown:
+        raise InputError(_unknown(file, unknown, variables, "column"))
+    missing = [name for name in variables if name not in file.names]
+    if missing:
+        raise InputError(
+            f"{file.path.name} has no column for {len(missing)} of the model's {len(variables)} "
+            f"variables: {listed(missing)}. Add them, or list entries one by one in columns "
+            "'variable' and 'value', where what is not listed is 0."
+        )
+
+
+def _read_long(file: TableFile, variables: Sequence[str], key: str | None) -> DecisionTable:
+    if key is None:
+        others = [name for name in file.names if name not in LONG]
+        if len(others) != 1:
+            raise InputError(
+                f"{file.path.name} lists entries one by one, so one more column must say which "
+                f"decision an entry belongs to; besides 'variable' and 'value' there are "
+                f"{listed(others) if others else 'none'}. Name it with --id."
+            )
+        key = others[0]
+    table = file.read(["value"], [key, "variable"])
+    _refuse_missing(table)
+    place = {name: j for j, name in enumerate(variables)}
+    numbers: dict[str, int] = {}
+    rows = np.array([numbers.setdefault(word, len(numbers)) for word in table.text[key]], int)
+    for line, name in enumerate(table.text["variable"]):
+        if name not in place:
+            raise InputError(
+                f"{table.where(line, 'variable')}: {_unknown(file, [name], variables, 'variable')}"
+            )
+    columns = np.array([place[name] for name in table.text["variable"]], int)
+    values = np.zeros((len(numbers), len(variables)))
+    _refuse_twice(table, rows * len(variables) + columns)
+    values[rows, columns] = table.numbers[:, 0]
+    starts = np.unique(rows, return_index=True)[1] if len(rows) else np.zeros(0, int)
+    return DecisionTable(values, list(numbers), table, starts)
+
+
+def _refuse_twice(table: Table, entry: np.ndarray) -> None:
+    order = np.argsort(entry, kind="stable")
+    twice = np.flatnonzero(np.diff(entry[order]) == 0)
+    if twice.size:
+        first, second = order[twice[0]], order[twice[0] + 1]
+        raise InputError(
+            f"{table.where(int(second))}: the same entry of the same decision is given before, at "
+            f"{table.where(int(first))}. Keep one."
+        )
+
+
+def _refuse_missing(table: Table) -> None:
+    gaps = np.argwhere(~np.isfinite(table.numbers))
+    if gaps.size:
+        row, column = gaps[0]
+        got = "is empty" if np.isnan(table.numbers[row, column]) else "is not finite"
+        raise InputError(
+            f"{table.where(int(row), table.columns[column])} {got}; a decision needs a number for "
+            f"every variable ({len(gaps)} such cells in all)."
+        )
+
+
+def _refuse_repeated(table: Table, keys: list[str], key: str) -> None:
+    seen: dict[str, int] = {}
+    for row, word in enumerate(keys):
+        if word in seen:
+            raise InputError(
+                f"{table.where(row, key)}: {word!r} is there before, at "
+                f"{table.where(seen[word], key)}. Every decision needs a {key} of its own."
+            )
+        seen[word] = row
+
+
+def _unknown(file: TableFile, unknown: list[str], variables: Sequence[str], what: str) -> str:
+    name = unknown[0]
+    told = f"{file.path.name}: the {what} {name!r} is no variable of the model"
+    close = difflib.get_close_matches(name, variables, 1)
+    if close:
+        told += f" (did you mean {close[0]!r}?)"
+    if len(unknown) > 1:
+        told += f", nor are {len(unknown) - 1} other columns"
+    if len(file.names) == 1 and any(mark in file.names[0] for mark in " ,;|:"):
+        told += ". The whole first line was read as one name: is the file separated by something "
+        return told + "else than comma, semicolon, tab or bar?"
+    return told + f". The model's variables are {listed(variables)}."

@@ -1,0 +1,95 @@
+"""What every table offers, whatever kind of file it came from.
+
+A file is opened for its column names first; columns are read when it is known what they are for,
+numbers or text. Letters: B rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from ..errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns that were read; `where` says in which line of the file an entry stands."""
+
+    name: str
+    """Of the file, as it is shown to people."""
+    numbers: np.ndarray
+    """(B, k) float64, NaN where a cell is empty."""
+    columns: tuple[str, ...]
+    """The names of the k columns of numbers."""
+    text: dict[str, list[str]]
+    """Columns that were asked for as text."""
+    lines: np.ndarray | None = None
+    """(B,) line of the file in which each row begins; None where a file has no lines."""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def where(self, row: int, column: str | None = None) -> str:
+        """`contexts.csv, line 7, column 'load'`; rows are counted from 1 where there are no
+        lines."""
+        return place(self.name, row, column, self.lines)
+
+
+def place(name: str, row: int, column: str | None, lines: np.ndarray | None) -> str:
+    at = f"row {row + 1}" if lines is None else f"line {lines[row]}"
+    return f"{name}, {at}" + ("" if column is None else f", column {column!r}")
+
+
+class TableFile(Protocol):
+    """A table on disk whose columns can be read by name."""
+
+    path: Path
+    names: tuple[str, ...]
+
+    def read(self, numbers: Sequence[str], text: Sequence[str] = ()) -> Table:
+        """The named columns; a cell among `numbers` that is none is refused with its place."""
+        ...
+
+    def is_text(self, name: str) -> bool:
+        """Whether no cell of a column can be read as a number."""
+        ...
+
+
+def checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """The column names of a file, none of them empty or there twice."""
+    names = [str(name).strip() for name in names]
+    if not names:
+        raise InputError(f"{path.name} has no columns.")
+    for k, name in enumerate(names):
+        if not name:
+            raise InputError(
+                f"{path.name}: column {k + 1} has no name. The first line must name every column."
+            )
+        if name in names[:k]:
+            raise InputError(
+                f"{path.name}: two columns are called {name!r} (columns {names.index(name) + 1} "
+                f"and {k + 1}). Rename or remove one of them."
+            )
+    return tuple(names)
+
+
+def require(path: Path, names: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse a table that lacks a column."""
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise InputError(
+            f"{path.name} has no column {missing[0]!r}"
+            + (f" (nor {len(missing) - 1} others)" if len(missing) > 1 else "")
+            + f"; its columns are {listed(names)}."
+        )
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """The first few names, and how many more there are."""
+    shown = ", ".join(map(str, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,207 @@
+"""Tables of contexts and decisions: three kinds of file, the same columns, the same complaints."""
+
+import numpy as np
+import pytest
+
+from revealed.errors import InputError
+from revealed.tables import learn_features, open_table, pair_rows, read_decisions, write_table
+from revealed.tables.pairing import find_key
+
+ENDINGS = [".csv", ".tsv", ".parquet", ".npz"]
+NAMES = ["a", "file", "c d"]  # one with a space, one that is an argument of numpy's own writer
+VALUES = np.array([[1.0, 0.1, -3e-17], [2.0, 1 / 3, 1e22], [0.0, -5.0, 123456789.123456]])
+KEY = ("day", ["mon", "tue", "wed"])
+
+
+def written(tmp_path, ending, names=NAMES, values=VALUES, key=KEY):
+    path = tmp_path / f"table{ending}"
+    write_table(path, names, values, key=key)
+    return path
+
+
+def text(tmp_path, content, name="t.csv"):
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def refusal(path):
+    """What is said of a file that cannot be read; None of one that can."""
+    try:
+        file = open_table(path)
+        file.read([name for name in file.names if name != "day"])
+    except InputError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_is_written_is_read_bit_for_bit(tmp_path, ending):
+    file = open_table(written(tmp_path, ending))
+    assert file.names == ("day", *NAMES)
+    table = file.read(["c d", "a", "file"], ["day"])
+    assert (table.numbers == VALUES[:, [2, 0, 1]]).all()
+    assert table.text["day"] == KEY[1]
+    assert file.is_text("day")
+    assert not file.is_text("a")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_column_that_is_not_there_is_named(tmp_path, ending):
+    file = open_table(written(tmp_path, ending))
+    with pytest.raises(InputError, match=r"no column 'x'.*its columns are day, a, file, c d"):
+        file.read(["x"])
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_words_among_numbers_are_refused(tmp_path, ending):
+    with pytest.raises(InputError, match=r"'day'.*expected (a number|numbers)"):
+        open_table(written(tmp_path, ending)).read(["day"])
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_half_a_file_is_refused_or_read_short_but_never_crashes(tmp_path, ending):
+    path = written(tmp_path, ending)
+    whole = path.read_bytes()
+    for size in range(0, len(whole), max(1, len(whole) // 40)):
+        path.write_bytes(whole[:size])
+        refused = refusal(path)
+        assert refused is None or path.name in refused
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_random_bytes_are_refused_with_a_sentence_or_read(tmp_path, ending):
+    rng = np.random.default_rng(0)
+    path = written(tmp_path, ending)
+    whole = bytearray(path.read_bytes())
+    for _ in range(60):
+        spoilt = whole.copy()
+        for at in rng.integers(0, len(whole), 6):
+            spoilt[at] = rng.integers(0, 256)
+        path.write_bytes(bytes(spoilt))
+        refused = refusal(path)
+        assert refused is None or len(refused) > 20
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("a,b\n1,2\n3\n", "line 3: 1 cells, fewer than the 2 columns"),
+        ("a,b\n1,2,5\n", "line 2: 3 cells, more than the 2.*decimal comma"),
+        ("a,b\n1,x\n", "line 2, column 'b': expected a number, got 'x'"),
+        ('a,b\n1,"2\n', "line 2"),
+        ("a,,b\n1,2,3\n", "column 2 has no name"),
+        ("\n\n", "empty"),
+        (b"a,b\n1,\xff\n", "UTF-8"),
+    ],
+)
+def test_a_fault_in_a_text_file_is_placed(tmp_path, content, message):
+    with pytest.raises(InputError, match=message):
+        open_table(text(tmp_path, content)).read(["a", "b"])
+
+
+@pytest.mark.parametrize("content", ["a;b\n1,5;2\n\n", "\ufeffa\tb\n1.5\t2\n", "a|b\r\n1.5|2\r\n"])
+def test_other_ways_to_write_a_table(tmp_path, content):
+    table = open_table(text(tmp_path, content)).read(["a", "b"])
+    assert table.numbers.tolist() == [[1.5, 2.0]]
+
+
+def test_a_spreadsheets_utf_16_is_read(tmp_path):
+    table = open_table(text(tmp_path, "a\tb\n1\t2\n".encode("utf-16"))).read(["b"])
+    assert table.numbers.tolist() == [[2.0]]
+
+
+def test_lines_are_counted_as_an_editor_counts_them(tmp_path):
+    path = text(tmp_path, 'a,b\n\n"1",2\n"two\nlines",3\n4,5\n')
+    table = open_table(path).read(["b"], ["a"])
+    assert table.lines.tolist() == [3, 4, 6]
+    assert table.where(2, "b") == "t.csv, line 6, column 'b'"
+
+
+def test_other_endings_missing_files_and_folders_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"the ending '\.xlsx'"):
+        open_table(tmp_path / "t.xlsx")
+    with pytest.raises(InputError, match="does not exist"):
+        open_table(tmp_path / "none.csv")
+    (tmp_path / "f.csv").mkdir()
+    with pytest.raises(InputError, match="is a folder"):
+        open_table(tmp_path / "f.csv")
+
+
+def test_an_npz_of_objects_or_of_unequal_columns_is_refused(tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez(path, a=np.array([{}], dtype=object))
+    with pytest.raises(InputError, match="refused"):
+        open_table(path)
+    np.savez(path, a=np.zeros(2), b=np.zeros(3))
+    with pytest.raises(InputError, match="equally long"):
+        open_table(path)
+    np.savez(path, values=np.eye(2), names=np.array(["a", "b"]))
+    assert open_table(path).read(["b"]).numbers.tolist() == [[0.0], [1.0]]
+
+
+# --- decisions -----------------------------------------------------------------------------------
+
+
+def test_long_decisions_are_the_wide_ones(tmp_path):
+    wide = open_table(text(tmp_path, "day,x,y\nmon,0,2\ntue,1,0\n", "wide.csv"))
+    long = open_table(text(tmp_path, "day,variable,value\nmon,y,2\ntue,x,1\n", "long.csv"))
+    one, other = (read_decisions(file, ["x", "y"], "day") for file in (wide, long))
+    assert (one.values == other.values).all()
+    assert one.keys == other.keys == ["mon", "tue"]
+    assert other.where(1) == "long.csv, line 3"
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("day,variable,value\nmon,z,2\n", "line 2, column 'variable'.*'z' is no variable"),
+        ("day,variable,value\nmon,x,2\nmon,x,3\n", "line 3.*given before, at long.csv, line 2"),
+        ("day,variable,value\nmon,x,\n", "line 2, column 'value' is empty"),
+        ("variable,value\nx,1\n", "one more column must say which decision"),
+    ],
+)
+def test_faults_in_long_decisions(tmp_path, content, message):
+    file = open_table(text(tmp_path, content, "long.csv"))
+    with pytest.raises(InputError, match=message):
+        read_decisions(file, ["x", "y"], None)
+
+
+def test_rows_are_matched_by_the_column_both_have(tmp_path):
+    contexts = open_table(text(tmp_path, "day,z\nmon,1\ntue,2\n", "contexts.csv"))
+    decisions = open_table(text(tmp_path, "day,x\ntue,7\nmon,5\n", "decisions.csv"))
+    key = find_key(contexts, decisions, ["x"], None)
+    assert key == "day"
+    pairs = pair_rows(contexts.read(["z"], ["day"]), read_decisions(decisions, ["x"], key), key)
+    assert pairs.decisions.tolist() == [1, 0]
+
+
+def test_several_shared_columns_must_be_chosen_from(tmp_path):
+    contexts = open_table(text(tmp_path, "day,site,z\nmon,a,1\n", "contexts.csv"))
+    decisions = open_table(text(tmp_path, "day,site,x\nmon,a,5\n", "decisions.csv"))
+    with pytest.raises(InputError, match="share the columns day, site; say with --id"):
+        find_key(contexts, decisions, ["x"], None)
+
+
+# --- features ------------------------------------------------------------------------------------
+
+
+def test_numbers_are_scaled_and_words_become_columns(tmp_path):
+    file = open_table(text(tmp_path, "t,w\n1,sun\n3,rain\n5,sun\n"))
+    learnt, Z, _ = learn_features(file)
+    assert learnt.names == ("t", "w=sun")
+    np.testing.assert_allclose(Z[:, 0], [-np.sqrt(1.5), 0, np.sqrt(1.5)])
+    assert Z[:, 1].tolist() == [1.0, 0.0, 1.0]
+    again, _ = learnt.read(open_table(text(tmp_path, "w,t\nrain,3\n", "new.csv")))
+    np.testing.assert_allclose(again, [[0.0, 0.0]], atol=1e-15)
+
+
+def test_a_word_never_seen_is_named(tmp_path):
+    learnt, _, _ = learn_features(open_table(text(tmp_path, "t,w\n1,sun\n3,rain\n")))
+    with pytest.raises(InputError, match=r"line 2, column 'w'.*learnt from 'rain', 'sun'.*'snow'"):
+        learnt.read(open_table(text(tmp_path, "t,w\n1,snow\n", "new.csv")))
+
+
+def test_a_constant_feature_says_nothing_and_breaks_nothing(tmp_path):
+    _, Z, _ = learn_features(open_table(text(tmp_path, "t,k\n1,7\n3,7\n")))
+    assert (Z[:, 1] == 0).all()
