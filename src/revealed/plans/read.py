@@ -1,0 +1,49 @@
+"""From what a user names, a model file or a call of the catalogue, to a plan."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import InputError
+from .catalogue import NAMES, from_catalogue, is_call
+from .plan import Plan
+
+ENDINGS = (".mps", ".mps.gz")
+
+
+def read_plan(what: str | os.PathLike[str]) -> Plan:
+    """The plan in an MPS file (gz too), or the one that a call of the catalogue describes."""
+    text = os.fspath(what)
+    if is_call(text):
+        return from_catalogue(text)
+    if not text.lower().endswith(ENDINGS):
+        raise InputError(
+            f"{text!r} is neither a model file ({' or '.join(ENDINGS)}) nor a problem of the "
+            f'catalogue ({", ".join(NAMES)}), such as "grid_shortest_path(5, 5)".'
+        )
+    if not Path(text).is_file():
+        raise InputError(f"{text} does not exist; a model file was expected.")
+    return _from_mps(Path(text))
+
+
+def _from_mps(path: Path) -> Plan:
+    from ..importers import RelaxationWarning, read_mps
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RelaxationWarning)  # told by whoever shows the plan
+        model = read_mps(path)
+    names = tuple(map(str, model.variable_names))
+    return Plan(
+        model.problem,
+        names,
+        tuple(map(str, model.eq_names)),
+        tuple(map(str, model.ub_names)),
+        name=path.name,
+        maximise=model.maximised,
+        integers=tuple(names[j] for j in np.flatnonzero(model.integer)),
+        cost=model.cost,
+    )

@@ -1,0 +1,173 @@
+"""Two files that belong together: `model.json` and the tensors it names by checksum.
+
+Reading trusts nothing: sizes, types, versions and the checksum are looked at before a number is
+used, and whatever is unknown is refused with a sentence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from ..errors import InputError, MissingDependencyError
+
+FORMAT = "revealed model"
+VERSION = 1
+"""Of the format: raised when a reader of the old one could no longer make sense of the new."""
+INDEX, TENSORS = "model.json", "tensors.safetensors"
+LARGEST_INDEX = 64 * 2**20
+LARGEST_TENSORS = 16 * 2**30
+
+T = TypeVar("T")
+Tensors = dict[str, np.ndarray]
+
+
+def write_folder(folder: Path, facts: dict[str, Any], tensors: Tensors) -> None:
+    """Write both files; the index comes last, so a folder without it is no model."""
+    library = _safetensors()
+    folder.mkdir(parents=True, exist_ok=True)
+    content = library.save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
+    index = {"format": FORMAT, "version": VERSION, **facts}
+    index["tensors"] = {"file": TENSORS, "sha256": hashlib.sha256(content).hexdigest()}
+    text = json.dumps(index, allow_nan=False, indent=1, ensure_ascii=False)
+    (folder / INDEX).unlink(missing_ok=True)
+    _replace(folder / TENSORS, content)
+    _replace(folder / INDEX, f"{text}\n".encode())
+
+
+def read_folder(folder: str | os.PathLike[str]) -> tuple[Facts, Tensors]:
+    """The index and the tensors of a folder written by `write_folder`."""
+    place = Path(folder)
+    if not (place / INDEX).is_file():
+        what = f"has no {INDEX}" if place.is_dir() else "is not a folder"
+        raise InputError(
+            f"{os.fspath(folder)} {what}; a model written by `revealed fit` was expected."
+        )
+    facts = _index(place / INDEX)
+    told = facts.part("tensors")
+    if told.get("file", str) != TENSORS:
+        raise InputError(f"{facts.where}: tensors are expected in {TENSORS}.")
+    path = place / TENSORS
+    if not path.is_file():
+        raise InputError(f"{os.fspath(folder)} has no {TENSORS}; the model is not complete.")
+    if path.stat().st_size > LARGEST_TENSORS:
+        raise InputError(f"{TENSORS} is larger than any model; it is not read.")
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != told.get("sha256", str):
+        raise InputError(
+            f"{TENSORS} is not the file that {INDEX} belongs to (its checksum differs): it was "
+            "damaged or replaced. Copy the model anew."
+        )
+    try:
+        return facts, dict(_safetensors().load(content))
+    except Exception as error:  # the library raises an exception of its own kind, and a few others
+        raise InputError(f"{TENSORS} is not a readable safetensors file: {error}.") from error
+
+
+class Facts:
+    """A JSON object whose entries are asked for with the type they must have."""
+
+    def __init__(self, content: dict[str, Any], where: str) -> None:
+        self._content, self.where = content, where
+
+    def get(self, name: str, kind: type[T]) -> T:
+        """The entry, refused if it is missing or of another type."""
+        value: Any = self._content.get(name)
+        if isinstance(value, bool) and kind is not bool:
+            value = None
+        if kind is float and isinstance(value, int):
+            value = float(value)
+        if not isinstance(value, kind):
+            got = "nothing" if name not in self._content else json.dumps(value)[:60]
+            raise InputError(f"{self.where}: {name!r} must be a {kind.__name__}; got {got}.")
+        if isinstance(value, float) and not np.isfinite(value):
+            raise InputError(f"{self.where}: {name!r} must be finite.")
+        return cast(T, value)
+
+    def part(self, name: str) -> Facts:
+        """An entry that is an object itself."""
+        return Facts(self.get(name, dict), f"{self.where}, {name}")
+
+    def parts(self, name: str) -> list[Facts]:
+        """An entry that is a list of objects."""
+        items = self.get(name, list)
+        for k, item in enumerate(items):
+            if not isinstance(item, dict):
+                raise InputError(f"{self.where}: item {k + 1} of {name!r} must be an object.")
+        return [Facts(item, f"{self.where}, {name} {k + 1}") for k, item in enumerate(items)]
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """An entry that is a list of texts."""
+        items = self.get(name, list)
+        if not all(isinstance(item, str) for item in items):
+            raise InputError(f"{self.where}: {name!r} must be a list of texts.")
+        return tuple(items)
+
+    def has(self, name: str) -> bool:
+        return self._content.get(name) is not None
+
+    def plain(self, name: str) -> dict[str, Any]:
+        """An entry that is handed on as it is."""
+        return self.get(name, dict)
+
+
+def tensor(
+    tensors: Tensors, name: str, shape: tuple[int | None, ...], kind: str = "f"
+) -> np.ndarray:
+    """A tensor with the shape (None: any) and kind ("f" float64, "i" int64) that it must have."""
+    array = tensors.get(name)
+    dtype = np.float64 if kind == "f" else np.int64
+    if array is None:
+        raise InputError(f"{TENSORS} has no tensor {name!r}; the model is not complete.")
+    fits = array.ndim == len(shape) and all(
+        want in (None, got) for want, got in zip(shape, array.shape, strict=True)
+    )
+    if not fits or array.dtype != dtype:
+        want = tuple("any" if s is None else s for s in shape)
+        raise InputError(
+            f"{TENSORS}, tensor {name!r}: expected {np.dtype(dtype)} of shape {want}, got "
+            f"{array.dtype} of shape {array.shape}."
+        )
+    return array
+
+
+def _index(path: Path) -> Facts:
+    if path.stat().st_size > LARGEST_INDEX:
+        raise InputError(f"{path.name} is larger than any index; it is not read.")
+    try:
+        content = json.loads(path.read_bytes().decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path.name} is not JSON: {error}. Copy the model anew.") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f'{path.name} does not say "format": "{FORMAT}"; it is something else.')
+    if content.get("version") != VERSION or isinstance(content.get("version"), bool):
+        raise InputError(
+            f"{path.name} is of format version {str(content.get('version'))[:20]}; this version of "
+            f"revealed reads version {VERSION}. Use a version of revealed that reads it, or fit "
+            "anew."
+        )
+    return Facts(content, path.name)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    with draft.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
+
+
+def _safetensors() -> Any:
+    try:
+        from safetensors import numpy as library
+    except ImportError as error:
+        raise MissingDependencyError(
+            "Models are kept with safetensors, which is not installed: `pip install safetensors`."
+        ) from error
+    return library

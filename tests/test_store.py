@@ -1,0 +1,183 @@
+"""A model on disk: the same numbers back, and nothing else gets in."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from revealed.errors import InputError
+from revealed.plans import from_catalogue
+from revealed.store import FittedModel, Samples, load_model, save_model
+from revealed.tables import Feature, FeatureMap
+
+KEPT = Path(__file__).parent / "data" / "model_v1"
+"""A model saved by the first version of the format, which every later version must read."""
+
+
+def made(seed=0):
+    plan = from_catalogue("grid_shortest_path(3, 3, directed='right-down')")
+    features = FeatureMap((Feature("load", 0.3, 1.7), Feature("day", levels=("Mon", "Tue", "Wed"))))
+    rng = np.random.default_rng(seed)
+    n, d = plan.problem.n_variables, len(features.names)
+    costs = rng.uniform(1, 2, (4, n))
+    samples = Samples(
+        ("a", "b", "c", "d"),
+        rng.standard_normal((4, d)),
+        np.asarray(plan.problem.solve(costs).x),
+        np.array([1, 0, 0, 0]),
+    )
+    coef, intercept = rng.standard_normal((n, d)), rng.standard_normal(n)
+    return FittedModel(plan, features, coef, intercept, 1.0, "date", {"h": 0.5}, samples)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return save_model(made(), tmp_path / "model")
+
+
+def index_of(folder):
+    return json.loads((folder / "model.json").read_text())
+
+
+def rewrite(folder, change):
+    index = index_of(folder)
+    change(index)
+    (folder / "model.json").write_text(json.dumps(index))
+
+
+def test_a_loaded_model_predicts_bit_for_bit_the_same(folder):
+    model, again = made(), load_model(folder)
+    Z = np.random.default_rng(1).standard_normal((50, 3))
+    assert (again.costs(Z) == model.costs(Z)).all()
+    x, y = (m.plan.problem.solve(m.costs(Z)).x for m in (model, again))
+    assert np.array_equal(x, y, equal_nan=True)
+    assert again.features == model.features
+    assert again.plan.variables == model.plan.variables
+    assert (again.key, again.margin, again.training) == ("date", 1.0, {"h": 0.5})
+    assert again.samples is not None
+    assert (again.samples.contexts == model.samples.contexts).all()
+
+
+def test_saving_twice_gives_the_same_bytes(folder, tmp_path):
+    other = save_model(made(), tmp_path / "other")
+    for name in ("model.json", "tensors.safetensors"):
+        assert (folder / name).read_bytes() == (other / name).read_bytes()
+
+
+def test_a_model_of_the_first_version_is_still_read():
+    model = load_model(KEPT)
+    told = json.loads((KEPT / "expected.json").read_text())
+    assert list(model.features.names) == told["features"]
+    assert model.costs(np.array(told["contexts"])).tolist() == told["costs"]
+    decided = model.plan.problem.solve(model.costs(np.array(told["contexts"]))).x
+    assert np.asarray(decided).tolist() == told["decisions"]
+
+
+HOSTILE = {
+    "another format": (lambda index: index.update(format="pickle"), "something else"),
+    "a later version": (lambda index: index.update(version=2), "version 2.*reads version 1"),
+    "a version that is true": (lambda index: index.update(version=True), "version True"),
+    "no features": (lambda index: index.pop("features"), "'features' must be a list"),
+    "a feature without a name": (lambda index: index["features"][0].pop("name"), "'name' must be"),
+    "a scale of 0": (lambda index: index["features"][0].update(scale=0), "'scale' must be above 0"),
+    "words twice": (
+        lambda index: index["features"][1].update(levels=["a", "a"]),
+        "different words",
+    ),
+    "a kind we do not know": (lambda index: index["model"].update(kind="code"), "not 'code'"),
+    "a negative margin": (lambda index: index["model"].update(margin=-1), "at least 0"),
+    "a call that is not in the catalogue": (
+        lambda index: index["problem"].update(catalogue="__import__('os').system('true')"),
+        "not understood",
+    ),
+    "a call of something else": (
+        lambda index: index["problem"].update(catalogue="eval('1')"),
+        "not in the catalogue",
+    ),
+    "another problem than is stored": (
+        lambda index: index["problem"].update(catalogue="grid_shortest_path(3, 3)"),
+        "not the one that",
+    ),
+    "too few variables": (lambda index: index["problem"]["variables"].pop(), "expected float64"),
+    "the same variable twice": (
+        lambda index: index["problem"]["variables"].__setitem__(0, "r1c1>r2c1"),
+        "same name",
+    ),
+    "tensors elsewhere": (
+        lambda index: index["tensors"].update(file="../../etc/passwd"),
+        "tensors.safetensors",
+    ),
+    "another checksum": (lambda index: index["tensors"].update(sha256="0" * 64), "checksum"),
+    "a sample too many": (lambda index: index["samples"].append("e"), "samples.contexts"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_what_does_not_fit_together_is_refused_with_a_sentence(folder, case):
+    change, message = HOSTILE[case]
+    rewrite(folder, change)
+    with pytest.raises(InputError, match=message):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("name", ["model.json", "tensors.safetensors"])
+def test_a_truncated_file_is_refused(folder, name):
+    whole = (folder / name).read_bytes()
+    for size in range(0, len(whole) - 1, max(1, len(whole) // 50)):
+        (folder / name).write_bytes(whole[:size])
+        with pytest.raises(InputError):
+            load_model(folder)
+
+
+@pytest.mark.parametrize("name", ["model.json", "tensors.safetensors"])
+def test_a_folder_without_one_of_its_files_is_refused(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(InputError, match=name):
+        load_model(folder)
+
+
+def test_changed_bytes_never_crash_the_loader(folder):
+    """A checksum catches every change of the tensors; without it, the checks behind it must."""
+    import hashlib
+
+    rng = np.random.default_rng(0)
+    names = ("model.json", "tensors.safetensors")
+    whole = {name: (folder / name).read_bytes() for name in names}
+    refused = 0
+    for round_ in range(300):
+        name = names[round_ % 2]
+        spoilt = bytearray(whole[name])
+        for at in rng.integers(0, len(spoilt), rng.integers(1, 5)):
+            spoilt[at] = rng.integers(0, 256)
+        content = whole | {name: bytes(spoilt)}
+        if name == "tensors.safetensors":  # let the change through to what stands behind
+            index = json.loads(whole["model.json"])
+            index["tensors"]["sha256"] = hashlib.sha256(bytes(spoilt)).hexdigest()
+            content["model.json"] = json.dumps(index).encode()
+        for each in names:
+            (folder / each).write_bytes(content[each])
+        refused += was_refused(folder)
+    assert refused > 100
+
+
+def was_refused(folder):
+    try:
+        load_model(folder)
+    except InputError:
+        return True
+    return False
+
+
+def test_a_deep_index_is_refused(folder):
+    (folder / "model.json").write_text("[" * 200_000)
+    with pytest.raises(InputError, match="not JSON"):
+        load_model(folder)
+
+
+def test_a_model_must_fit_its_plan():
+    model = made()
+    with pytest.raises(InputError, match="needs `coef`"):
+        FittedModel(model.plan, model.features, model.coef[:-1], model.intercept, 1.0)
+    with pytest.raises(InputError, match="not all finite"):
+        FittedModel(model.plan, model.features, model.coef * np.nan, model.intercept, 1.0)
