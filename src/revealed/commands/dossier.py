@@ -1,0 +1,127 @@
+"""Everything that the commands for one's own data read: plan, contexts, decisions, row by row.
+
+Letters: B samples, n variables, d features.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import InputError
+from ..plans import Plan, read_plan
+from ..tables import (
+    DecisionTable,
+    FeatureMap,
+    Table,
+    TableFile,
+    learn_features,
+    open_table,
+    pair_rows,
+    read_decisions,
+)
+from ..tables.decisions import check_names
+from ..tables.pairing import find_key
+
+
+@dataclass(frozen=True, eq=False)
+class Dossier:
+    """Contexts and decisions of one plan, matched: row b of each belongs to sample b."""
+
+    plan: Plan
+    features: FeatureMap
+    key: str | None
+    contexts: np.ndarray
+    """(B, d) encoded."""
+    decisions: np.ndarray
+    """(B, n)"""
+    context_table: Table
+    decision_table: DecisionTable
+    context_rows: np.ndarray
+    """(B,) row of the table of contexts; `decision_rows` likewise."""
+    decision_rows: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.contexts)
+
+    def sample(self, b: int) -> str:
+        """What people call sample b: its key, or the line of its decision."""
+        if self.decision_table.keys is not None:
+            return self.decision_table.keys[self.decision_rows[b]]
+        return self.where_decision(b).rpartition(", ")[2]
+
+    def where_decision(self, b: int, variable: str | None = None) -> str:
+        """The place of a decision, or of one entry, in its file."""
+        return self.decision_table.where(int(self.decision_rows[b]), variable)
+
+    def where_context(self, b: int, column: str | None = None) -> str:
+        return self.context_table.where(int(self.context_rows[b]), column)
+
+
+def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
+    """The options that name the files; a model brings its own problem."""
+    if problem:
+        parser.add_argument(
+            "--problem",
+            required=True,
+            metavar="FILE",
+            help="the planner's model: an MPS file (.mps, .mps.gz), or a problem of the catalogue "
+            'such as "grid_shortest_path(5, 5)"',
+        )
+        parser.add_argument(
+            "--ignore", action="append", default=[], metavar="COLUMN", help="of the contexts"
+        )
+    parser.add_argument("--contexts", required=True, type=Path, metavar="FILE")
+    parser.add_argument("--decisions", required=True, type=Path, metavar="FILE")
+    parser.add_argument(
+        "--id", metavar="COLUMN", help="column by which rows of both tables are matched"
+    )
+
+
+def read_dossier(args: argparse.Namespace) -> Dossier:
+    """What the options of `add_files` name, for a first look."""
+    plan = read_plan(args.problem)
+    contexts, decisions = open_table(args.contexts), open_table(args.decisions)
+    key = find_key(contexts, decisions, plan.variables, args.id)
+    check_names(decisions, plan.variables, key)  # quick, so before a long table is read
+    features, Z, table = learn_features(contexts, key=key, ignore=args.ignore)
+    return _matched(plan, features, key, Z, table, decisions)
+
+
+def dossier_for(
+    plan: Plan, features: FeatureMap, contexts: Path, decisions: Path, asked: str | None
+) -> Dossier:
+    """Files read the way a fitted model reads them."""
+    context_file, decision_file = open_table(contexts), open_table(decisions)
+    key = find_key(context_file, decision_file, plan.variables, asked)
+    Z, table = features.read(context_file, key)
+    return _matched(plan, features, key, Z, table, decision_file)
+
+
+def _matched(
+    plan: Plan,
+    features: FeatureMap,
+    key: str | None,
+    Z: np.ndarray,
+    table: Table,
+    decisions: TableFile,
+) -> Dossier:
+    taken = read_decisions(decisions, plan.variables, key)
+    rows = pair_rows(table, taken, key)
+    if not len(rows.contexts):
+        raise InputError(f"{table.name} and {taken.table.name} hold no rows.")
+    in_order = np.array_equal(rows.decisions, np.arange(len(taken)))
+    return Dossier(
+        plan,
+        features,
+        key,
+        Z,
+        taken.values if in_order else taken.values[rows.decisions],
+        table,
+        taken,
+        rows.contexts,
+        rows.decisions,
+    )

@@ -1,0 +1,200 @@
+"""`revealed fit`: from a model file and two tables to a cost model in a folder."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..errors import InfeasibleDecisionError, InputError
+from ..store import FittedModel, Samples, save_model
+from .dossier import Dossier, add_files, read_dossier
+from .holdout import split_rows
+from .judging import judge
+from .telling import count, percent, tell, tell_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `revealed fit`."""
+    add_files(parser, problem=True)
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="DIR", help="folder for the model"
+    )
+    parser.add_argument(
+        "--holdout",
+        type=float,
+        default=0.2,
+        metavar="SHARE",
+        help="of the samples, kept aside to judge the model by (0.2)",
+    )
+    parser.add_argument(
+        "--margin",
+        type=float,
+        default=1.0,
+        help="how clearly costs must favour the decision, in units of cost (1)",
+    )
+    parser.add_argument("--max-iter", type=int, default=150, metavar="N", help="updates (150)")
+    parser.add_argument(
+        "--ridge", type=float, default=0.0, help="penalty on coefficients, against overfitting (0)"
+    )
+    parser.add_argument(
+        "--robust",
+        action="store_true",
+        help="minimise the distance, not its square: for decisions of which some are wrong",
+    )
+    parser.add_argument(
+        "--keep",
+        type=int,
+        default=500,
+        metavar="N",
+        help="samples put into the model folder for `revealed explore`, held-out ones first (500)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of what is held out (0)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit, judge, save; 1 if some projection missed its tolerance."""
+    dossier = read_dossier(args)
+    learn, held = split_rows(len(dossier), args.holdout, args.seed)
+    began = time.perf_counter()
+    coef, intercept, facts = _train(dossier, learn, args)
+    facts |= {
+        "seconds": time.perf_counter() - began,
+        "held_out": args.holdout,
+        "seed": args.seed,
+        "made_by": f"revealed {__version__}",
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    kept = _some_samples(dossier, held, args.keep)
+    model = FittedModel(
+        dossier.plan, dossier.features, coef, intercept, args.margin, dossier.key, facts, kept
+    )
+    for name, rows in (("seen", learn), ("held", held)):
+        facts[name] = judge(model, dossier.contexts[rows], dossier.decisions[rows]).plain()
+    save_model(model, args.out)
+    if args.json:
+        tell_json({"model": str(args.out), **facts})
+    else:
+        _tell(dossier, facts, args)
+    return 1 if facts["unsolved"] else 0
+
+
+def _train(
+    dossier: Dossier, rows: np.ndarray, args: argparse.Namespace
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Coefficients, intercept and what happened."""
+    from ..fit import LinearModel, erm, pocs
+
+    sets = _sets(dossier, args.margin)[rows]
+    Z = dossier.contexts[rows]
+    model = LinearModel(ridge=args.ridge)
+    verbose = not args.json and sys.stderr.isatty()
+    if args.robust:
+        history = erm(
+            model, Z, sets, optimiser="adam", power=1, epochs=args.max_iter, verbose=verbose
+        )
+    else:
+        history = pocs(model, Z, sets, max_iter=args.max_iter, verbose=verbose)
+    told = history.certificate
+    assert told is not None
+    assert history.reason is not None
+    facts = {
+        "samples": len(rows),
+        "method": "erm, plain distance" if args.robust else "pocs",
+        "ridge": args.ridge,
+        "iterations": len(history) - 1,
+        "h": told.h,
+        "interpolates": told.interpolates,
+        "inside": told.inside,
+        "mean_distance": told.mean_distance,
+        "max_distance": told.max_distance,
+        "unsolved": told.unsolved,
+        "reason": history.reason.value,
+        "certificate": str(told),
+    }
+    return model.coef, model.intercept, facts
+
+
+def _some_samples(dossier: Dossier, held: np.ndarray, most: int) -> Samples | None:
+    """A few samples to look at later, those that were held out first."""
+    first = np.zeros(len(dossier), int)
+    first[held] = 1
+    rows = np.argsort(-first, kind="stable")[: max(most, 0)]
+    if not rows.size:
+        return None
+    names = tuple(dossier.sample(int(b)) for b in rows)
+    return Samples(names, dossier.contexts[rows], dossier.decisions[rows], first[rows])
+
+
+def _sets(dossier: Dossier, margin: float) -> Any:
+    from ..optimality import OptimalitySet
+
+    try:
+        return OptimalitySet(dossier.plan.problem, dossier.decisions, margin)
+    except InfeasibleDecisionError as error:
+        violation = np.asarray(dossier.plan.problem.constraint_violation(dossier.decisions))
+        b = int(np.flatnonzero(~(violation <= 1e-5))[0])
+        raise InputError(
+            f"{dossier.where_decision(b)}: {_named(str(error), dossier)} `revealed doctor` with "
+            "the same files lists all such decisions."
+        ) from error
+
+
+def _named(sentence: str, dossier: Dossier) -> str:
+    """The first sentence of the library, with the names of rows and variables."""
+    import re
+
+    def word(match: re.Match[str]) -> str:
+        kind, place = match.group(1), int(match.group(2))
+        names = {
+            "equality row": dossier.plan.equalities,
+            "inequality row": dossier.plan.inequalities,
+            "entry": dossier.plan.variables,
+        }[kind]
+        return f"{kind if kind != 'entry' else 'variable'} {names[place]!r}"
+
+    first = sentence.partition(". ")[0] + "."
+    return re.sub(r"(equality row|inequality row|entry) (\d+)", word, first)
+
+
+def _tell(dossier: Dossier, facts: dict[str, Any], args: argparse.Namespace) -> None:
+    plan = dossier.plan
+    tell(
+        "Read",
+        f"{count(len(dossier), 'sample')}: {count(len(dossier.features.names), 'feature')} of the "
+        f"context, {count(len(plan.variables), 'variable')} of {plan.name}.",
+    )
+    if plan.integers:
+        tell(
+            "Note",
+            f"{count(len(plan.integers), 'variable')} of {plan.name} must be whole numbers. "
+            "What is learnt are costs under which the decisions are optimal for the relaxation, "
+            "which is more than being optimal in whole numbers.",
+        )
+    tell(
+        "Learnt",
+        f"from {count(facts['samples'], 'sample')}, {facts['held']['samples']:,} held out; "
+        f"{count(facts['iterations'], 'update')} in {facts['seconds']:.1f} s. "
+        f"{facts['certificate']}",
+    )
+    for heading, name, words in (
+        ("Seen", "seen", "repeated exactly"),
+        ("Held out", "held", "repeated exactly"),
+    ):
+        figures = facts[name]
+        if figures["samples"]:
+            low, high = figures["interval"]
+            tell(
+                heading,
+                f"{figures['repeated']:,} of {count(figures['samples'], 'decision')} {words} "
+                f"({percent(figures['repeated_share'])}, 95% interval {percent(low)} to "
+                f"{percent(high)}).",
+            )
+    tell("Written", f"{args.out}. Next: revealed explain {args.out} with the same tables.")

@@ -1,0 +1,6 @@
+"""What the data can teach, said before anything is fitted: findings, each with rows and advice."""
+
+from .examine import examine
+from .finding import Case, Finding, Severity
+
+__all__ = ["Case", "Finding", "Severity", "examine"]

@@ -1,0 +1,86 @@
+"""A finding, and what the checks look at to make one.
+
+Letters: B samples, n variables, d features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from ..plans import Plan
+
+SHOWN = 5
+"""Rows that a sentence names before it counts the rest."""
+
+
+class Severity(StrEnum):
+    """What a finding means for a fit."""
+
+    ERROR = "error"
+    """`revealed fit` will refuse, or what it learns will be wrong."""
+    WARNING = "warning"
+    """It will learn, but less or worse than it could."""
+    NOTE = "note"
+    """Good to know."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was seen, where, and what to do about it."""
+
+    severity: Severity
+    code: str
+    """Short and stable, for scripts: "infeasible", "conflict"."""
+    what: str
+    """One or two sentences."""
+    advice: str
+    samples: tuple[str, ...] = ()
+    """Names of the samples concerned, the clearest first."""
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "severity": str(self.severity),
+            "code": self.code,
+            "what": self.what,
+            "advice": self.advice,
+            "samples": list(self.samples),
+            **({"details": self.details} if self.details else {}),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What there is to look at; row b of every array is sample b."""
+
+    plan: Plan
+    features: np.ndarray
+    """(B, d) numbers as they came, categories as 0 and 1."""
+    feature_names: tuple[str, ...]
+    decisions: np.ndarray
+    """(B, n)"""
+    samples: Sequence[str]
+    """(B,) what people call each sample."""
+    tol: float = 1e-5
+    """How far a decision may be from its constraints and bounds to count as at them."""
+
+    def named(self, rows: np.ndarray) -> tuple[str, ...]:
+        """What the samples in these rows are called."""
+        return tuple(self.samples[int(b)] for b in rows)
+
+
+def some(names: Sequence[str]) -> str:
+    """`a, b, c and 12 more`."""
+    shown = ", ".join(names[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
+
+
+def plural(count: int, noun: str, nouns: str | None = None) -> str:
+    """`1 decision`, `3 decisions`."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"

@@ -1,0 +1,54 @@
+"""Which costs the decisions can tell, and which no decision ever will.
+
+Adding the same amount to every entry of an equality row (a potential) changes the total cost of
+every decision alike, so no decision speaks for or against it. Entries whose bounds leave no choice
+have costs that nobody can see.
+
+Letters: n variables, m rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .finding import Case, Finding, Severity, plural, some
+
+RANK_LIMIT = 3_000
+"""Rows beyond which no rank is computed."""
+
+
+def check_identification(case: Case, feasible: np.ndarray) -> list[Finding]:
+    """Findings about directions of cost; which decisions are feasible plays no part."""
+    problem, n = case.plan.problem, case.plan.problem.n_variables
+    fixed = np.flatnonzero(problem.ub - problem.lb <= 0)
+    found = []
+    if fixed.size:
+        names = [case.plan.variables[j] for j in fixed]
+        found.append(
+            Finding(
+                Severity.NOTE,
+                "fixed",
+                f"{plural(len(names), 'variable has', 'variables have')} no choice, upper and "
+                f"lower bound are equal: {some(names)}. Their costs cannot be learnt.",
+                "Nothing to do; read nothing into their coefficients.",
+                details={"variables": names},
+            )
+        )
+    m = problem.eq_rows.shape[0]
+    if m and max(m, n) <= RANK_LIMIT:
+        rank = int(np.linalg.matrix_rank(problem.eq_rows.matrix(0).toarray()))
+        rows = list(case.plan.equalities)
+        found.append(
+            Finding(
+                Severity.NOTE,
+                "free-directions",
+                f"Of {n} directions of cost, {rank} are free: along each equality "
+                f"({some(rows)}) costs may be raised together in proportion to its entries, and no "
+                f"decision changes. The other {n - rank}, and the scale through the margin, are "
+                "what decisions tell.",
+                "Compare costs only within what such shifts leave alone: differences between "
+                "alternatives, not single numbers.",
+                details={"free": rank, "told": n - rank},
+            )
+        )
+    return found
