@@ -78,12 +78,13 @@ class Browser:
     # --- what a test does ---
 
     def open(self, path, width=1280, height=900, dark=False):
-        """Load a file in a window of that size, and wait until it has settled."""
+        """Load a file, or an address, in a window of that size, and wait until it has settled."""
         self.resize(width, height)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=scheme)
         self.events.clear()
-        self.call("Page.navigate", url=Path(path).resolve().as_uri())
+        is_address = str(path).startswith("http")
+        self.call("Page.navigate", url=path if is_address else Path(path).resolve().as_uri())
         self._wait_for("Page.loadEventFired")
         # A request or an error may come just after; two frames let the scripts finish.
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")

@@ -1,0 +1,242 @@
+"""The explorer: what it answers, to whom, and how it looks and works in a real browser."""
+
+import http.client
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from browser import FOUND, MISSING, Browser
+from revealed.errors import InputError
+from revealed.explorer import Explorer, serve
+from revealed.plans import from_catalogue
+from revealed.store import FittedModel, Samples
+from revealed.tables import Feature, FeatureMap
+
+SCREENS = {"desktop": (1280, 1000), "phone": (390, 844)}
+
+
+def made(call="grid_shortest_path(4, 4, directed='right-down')"):
+    """A model that is right about most samples, with a number, a switch and a category."""
+    plan = from_catalogue(call)
+    features = FeatureMap(
+        (Feature("load", 10.0, 2.0), Feature("works"), Feature("day", levels=("Mon", "Tue")))
+    )
+    rng = np.random.default_rng(4)
+    n = plan.problem.n_variables
+    coef, intercept = rng.standard_normal((n, 3)), rng.uniform(4, 6, n)
+    Z = np.column_stack(
+        [rng.standard_normal(12), rng.integers(0, 2, 12), rng.integers(0, 2, 12)]
+    ).astype(float)
+    taken = Z @ coef.T + intercept
+    taken[:4] += 2 * rng.standard_normal((4, n))
+    X = np.asarray(plan.problem.solve(taken).x)
+    names = tuple(f"day {k + 1}" for k in range(12))
+    samples = Samples(names, Z, X, (np.arange(12) < 5).astype(int))
+    return FittedModel(plan, features, coef, intercept, 1.0, None, {}, samples)
+
+
+@pytest.fixture(scope="module")
+def address():
+    model = made()
+    server = serve(Explorer(model, model.samples))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+def ask(address, path, content=None, host=None, method=None):
+    connection = http.client.HTTPConnection(address, timeout=30)
+    body = None if content is None else content if isinstance(content, str) else json.dumps(content)
+    headers = {} if host is None else {"Host": host}
+    connection.request(method or ("GET" if body is None else "POST"), path, body, headers)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer, text
+
+
+# --- answers -------------------------------------------------------------------------------------
+
+
+def test_a_sample_is_shown_in_the_units_of_its_table(address):
+    _, text = ask(address, "/api/sample/3")
+    told, model = json.loads(text), made()
+    assert told["context"]["load"] == pytest.approx(10 + 2 * model.samples.contexts[3, 0])
+    assert told["context"]["day"] in ("Mon", "Tue")
+    costs = model.costs(model.samples.contexts[3:4])
+    np.testing.assert_allclose(told["costs"], costs[0])
+    np.testing.assert_allclose(told["predicted"], model.plan.problem.solve(costs).x[0])
+
+
+def test_a_context_as_observed_gives_the_same_answer(address):
+    told = json.loads(ask(address, "/api/sample/2")[1])
+    again = json.loads(ask(address, "/api/decide", {"context": told["context"], "sample": 2})[1])
+    np.testing.assert_allclose(again["costs"], told["costs"], atol=1e-9)
+    assert again["predicted"] == told["predicted"]
+    assert again["distance"] == pytest.approx(told["distance"], abs=1e-9)
+
+
+def test_distance_is_0_exactly_where_the_decision_is_cheapest():
+    model = made()
+    explorer = Explorer(model, model.samples)
+    told = [explorer.sample(b) for b in range(12)]
+    assert {sample["repeated"] for sample in told} == {True, False}
+    for sample in told:
+        assert (sample["distance"] <= 1e-7) == (sample["excess"] <= 1e-7)
+
+
+def test_alternatives_are_feasible_dearer_and_in_order():
+    model = made()
+    explorer = Explorer(model, model.samples)
+    for b in range(4):
+        sample = explorer.sample(b)
+        extra = [item["extra"] for item in sample["alternatives"]]
+        assert extra
+        assert extra == sorted(extra)
+        assert min(extra) >= -1e-9
+        X = np.array([item["decision"] for item in sample["alternatives"]])
+        assert (model.plan.problem.constraint_violation(X) < 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    "path, content, code",
+    [
+        ("/api/sample/12", None, 400),
+        ("/api/sample/-1", None, 400),
+        ("/api/sample/1e3", None, 400),
+        ("/api/decide", "{", 400),
+        ("/api/decide", "[]", 400),
+        ("/api/decide", {"context": {"load": "much"}}, 400),
+        ("/api/decide", {"context": {"load": 1e300, "works": 0, "day": "Mon"}}, 400),
+        ("/api/decide", {"context": {"load": 1, "works": 0, "day": "Sun"}}, 400),
+        ("/api/nothing", None, 404),
+        ("/../server.py", None, 404),
+    ],
+)
+def test_odd_questions_are_refused_and_the_server_goes_on(address, path, content, code):
+    answer, text = ask(address, path, content)
+    assert answer.status == code
+    assert len(text) > 10
+    assert ask(address, "/api/model")[0].status == 200
+
+
+def test_a_page_of_another_name_is_refused(address):
+    """A site whose name was made to lead here (DNS rebinding) gets nothing."""
+    answer, text = ask(address, "/api/model", host="evil.example:80")
+    assert answer.status == 403
+    assert "variables" not in text
+
+
+def test_the_page_may_load_nothing_from_elsewhere(address):
+    answer, _ = ask(address, "/")
+    rules = answer.getheader("Content-Security-Policy")
+    assert "default-src 'none'" in rules
+    assert "http" not in rules
+
+
+def test_a_port_in_use_is_named(address):
+    model = made()
+    with pytest.raises(InputError, match=r"Port .* cannot be used"):
+        serve(Explorer(model, model.samples), int(address.partition(":")[2]))
+
+
+# --- in a browser --------------------------------------------------------------------------------
+
+needs_browser = pytest.mark.skipif(FOUND is None, reason=MISSING)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with Browser() as started:
+        yield started
+
+
+@pytest.fixture(params=SCREENS)
+def page(request, browser, address):
+    browser.open(f"http://{address}/", *SCREENS[request.param])
+    wait(browser, "document.body.dataset.ready === 'yes'")
+    return browser
+
+
+def wait(browser, condition):
+    """Until the page has come to a state; half a minute is far too long."""
+    done = browser.run(
+        f"""new Promise(done => {{
+            const end = Date.now() + 30000;
+            (function look() {{
+                if ({condition}) done(true);
+                else if (Date.now() > end) done(false);
+                else setTimeout(look, 20);
+            }})();
+        }})"""
+    )
+    assert done, condition
+
+
+def chosen(browser):
+    return browser.run("document.querySelector('#list [aria-selected=true] .name').textContent")
+
+
+@needs_browser
+def test_the_page_draws_the_sample_without_complaint(page):
+    assert chosen(page) == "day 1"
+    assert page.run("document.querySelectorAll('#drawing .observed').length") == 6
+    assert page.run("document.querySelectorAll('#drawing .predicted').length") == 6
+    assert page.run("document.querySelectorAll('#costs tr').length") == 24
+    assert page.run("document.documentElement.scrollWidth <= innerWidth")
+    assert page.complaints() == []
+    assert all("127.0.0.1" in request for request in page.requests())
+
+
+@needs_browser
+def test_samples_are_chosen_by_keyboard(page):
+    page.run("document.getElementById('list').focus()")
+    page.press("ArrowDown", 40)
+    wait(page, "document.querySelector('#list [aria-selected=true] .name').textContent === 'day 2'")
+    page.press("End", 35)
+    wait(
+        page, "document.querySelector('#list [aria-selected=true] .name').textContent === 'day 12'"
+    )
+
+
+@needs_browser
+def test_moving_a_feature_changes_the_decision_and_back(page):
+    costs = "document.querySelector('#costs td:nth-child(2)').textContent"
+    before = page.run(costs)
+    page.run(
+        """(() => { const slider = document.querySelector('#features input[type=range]');
+        slider.focus(); slider.value = slider.max; slider.dispatchEvent(new Event('input')); })()"""
+    )
+    wait(page, f"{costs} !== {json.dumps(before)}")
+    assert not page.run("document.getElementById('reset').disabled")
+    page.click("#reset")
+    wait(page, f"{costs} === {json.dumps(before)}")
+    assert page.run("document.getElementById('reset').disabled")
+
+
+@needs_browser
+def test_a_slider_moves_by_the_arrow_keys(page):
+    value = "document.querySelector('#features input[type=number]').value"
+    before = page.run(value)
+    page.run("document.querySelector('#features input[type=range]').focus()")
+    page.press("ArrowRight", 39)
+    wait(page, f"{value} !== {json.dumps(before)}")
+
+
+@needs_browser
+def test_samples_are_found_and_filtered(page):
+    page.run(
+        """(() => { const which = document.getElementById('which');
+        which.value = 'missed'; which.dispatchEvent(new Event('change')); })()"""
+    )
+    shown = page.run("document.querySelectorAll('#list li .miss').length")
+    assert shown == page.run("document.querySelectorAll('#list li').length")
+    assert shown > 0
+    page.run(
+        """(() => { const find = document.getElementById('search');
+        find.value = 'no such day'; find.dispatchEvent(new Event('input')); })()"""
+    )
+    assert "no such sample" in page.run("document.getElementById('list').textContent")
