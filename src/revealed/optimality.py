@@ -6,30 +6,36 @@ A decision x* is optimal under c exactly if c = A_eq^T v - A_ub^T mu + s with
     bound, any s_j where the bounds leave no choice,  mu_i >= margin on rows that bind,  mu_i = 0
     on others.
 
-So a set is told by the state of every entry and row. Letters: B instances, n entries, m_ub
-inequality rows.
+So a set is told by the state of every entry and row. Where what is predicted are not the costs
+themselves, c is the gradient of the objective at x*, an affine function of the parameters. Letters:
+B instances, n entries, m_ub inequality rows, p parameters.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._arrays import as_costs, as_index, to_float64
-from .errors import InfeasibleDecisionError, InputError, ShapeError
+from ._arrays import as_costs, as_index
+from .affine import AffineMap, Metric
+from .errors import InputError, ShapeError
+from .forms import CostForm
 from .oracle import SolveStatus
-from .problem import LinearProgram, constraint_gaps, row_scale
+from .problem import LinearProgram
+from .repair import settle
+from .states import EntryState as EntryState
+from .states import (
+    active_rows,
+    checked_margins,
+    checked_soft,
+    checked_tolerance,
+    entry_states,
+    refuse_infeasible,
+)
 
-
-class EntryState(IntEnum):
-    """Where an entry of a decision stands, which fixes the sign of its reduced cost."""
-
-    FREE = 0
-    AT_LOWER = 1
-    AT_UPPER = 2
-    FIXED = 3
+if TYPE_CHECKING:
+    from .mixed import MixedSets
 
 
 class OptimalitySet:
@@ -38,19 +44,27 @@ class OptimalitySet:
     A decision read from a solver is never exactly at its bounds: an entry counts as at a bound,
     and a row as binding, within `tol`, relative to 1 + |bound| and to the size of the row's
     terms. The default suits interior-point output, where 5e-6 stands for 0. `snapped` and
-    `nearest_free` say what that decided, and `report()` says it in words. A decision that breaks
-    its constraints by more than `tol` is refused.
+    `nearest_free` say what that decided, and `report()` says it in words.
 
     `margin` (one number, or one for each instance) keeps out the trivial c = 0 and costs that are
-    merely tied.
+    merely tied. `form` says how costs come from fewer parameters, and within which limits; the set
+    is then one of parameters, and may be empty. `soft` (a price, such as 100) lets the conditions
+    be missed by e at 1/2 soft |e|^2, so that no set is empty and the distance counts the miss.
+
+    A decision that breaks its constraints by more than `tol` is refused. `infeasible="repair"`
+    puts the nearest one that obeys them in its place, and "weigh" also counts it for less the
+    farther off it was; `repaired` and `weights` say how far and how much.
     """
 
-    problem: LinearProgram
+    problem: Any
+    """LinearProgram, QuadraticProgram or ConvexProgram."""
     decisions: np.ndarray
-    """(B, n) as given."""
+    """(B, n) as given, or as repaired."""
     margins: np.ndarray
     """(B,)"""
     tol: float
+    form: CostForm | None
+    soft: float | None
     entry_state: np.ndarray
     """(B, n) int8 codes of EntryState."""
     row_active: np.ndarray
@@ -62,29 +76,79 @@ class OptimalitySet:
     none."""
     nearest_free: np.ndarray
     """(B,) the smallest such distance that was read as real; inf if there is none."""
+    repaired: np.ndarray
+    """(B,) how far each decision was moved to obey its constraints; 0 where it did."""
+    weights: np.ndarray
+    """(B,) what each sample counts in losses and fits; 1 unless `infeasible="weigh"`."""
+    rows: LinearProgram
+    """The rows and bounds that `entry_state` and `row_active` are about: those of the problem, or
+    for curved constraints their tangents at the decisions."""
+    gradient: AffineMap | None
+    """Parameters -> gradient of the objective at each decision; None where they are the same."""
+    normals: Any
+    """Normals that no row tells, where cones have a corner; None without such cones."""
+    metric: Metric | None
+    """How far parameters must move for the gradient to move, where that is simple enough for the
+    kernel."""
+    lifted: OptimalitySet | None
+    """Sets of plain costs from which the kernel finds the nearest parameters; None where it
+    cannot."""
 
     def __init__(
-        self, problem: LinearProgram, decisions: Any, margin: Any = 1.0, *, tol: float = 1e-5
+        self,
+        problem: Any,
+        decisions: Any,
+        margin: Any = 1.0,
+        *,
+        tol: float = 1e-5,
+        form: CostForm | None = None,
+        soft: float | None = None,
+        infeasible: str = "refuse",
     ) -> None:
-        if not isinstance(problem, LinearProgram):
-            raise InputError(
-                f"`problem` must be a LinearProgram; got {type(problem).__name__}. "
-                "Build one with rv.LinearProgram(...) or from rv.problems."
-            )
+        check_program(problem)
         X, _ = as_costs(decisions, problem.n_variables, "decisions")
         problem.check_batch(len(X), "decisions")
-        self.problem = problem
-        self.decisions = X
-        self.margins = _margins(margin, len(X))
-        self.tol = _tolerance(tol)
-        _refuse_infeasible(problem, X, self.tol)
-        self.entry_state, entry_gap = _entry_states(problem, X, self.tol)
-        self.row_active, row_gap = _active_rows(problem, X, self.tol)
+        self.problem, self.tol, self.soft = problem, checked_tolerance(tol), checked_soft(soft)
+        self.margins = checked_margins(margin, len(X))
+        self.form = _checked_form(form, problem, len(X))
+        self.decisions, self.repaired, self.weights = settle(problem, X, self.tol, infeasible)
+        self.rows, self.normals = problem.tangent(self.decisions, self.tol)
+        self._read_states()
+        self.gradient = self._gradient()
+        self.metric, self.lifted = None, None
+        if len(self) and not self.is_plain:
+            from .projection.metric import lifted, metric_of
+
+            self.metric = metric_of(self)
+            self.lifted = None if self.metric is None else lifted(self, self.metric)
+
+    def _read_states(self) -> None:
+        X = self.decisions
+        refuse_infeasible(self.rows, X, self.tol)
+        self.entry_state, entry_gap = entry_states(self.rows, X, self.tol)
+        self.row_active, row_gap = active_rows(self.rows, X, self.tol)
         self.row_used = np.asarray(self.row_active.any(axis=0))
         gaps = np.hstack([entry_gap, row_gap])
         read_as_none = gaps <= self.tol
         self.snapped = np.where(read_as_none, gaps, 0.0).max(1, initial=0.0)
         self.nearest_free = np.where(read_as_none, np.inf, gaps).min(1, initial=np.inf)
+
+    def _gradient(self) -> AffineMap | None:
+        own = self.problem.gradient(self.decisions)
+        if self.form is None:
+            return own
+        return self.form.map if own is None else own.after(self.form.map)
+
+    @property
+    def n_parameters(self) -> int:
+        """Length of what is predicted: the costs, or the parameters of the form or the problem."""
+        return self.problem.n_parameters if self.form is None else self.form.n_parameters
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the sets are of plain costs, nothing in between and nothing besides rows."""
+        beyond = (self.form, self.soft, self.gradient, self.normals)
+        return all(part is None for part in beyond) and self.rows is self.problem
 
     @property
     def margin(self) -> float:
@@ -92,6 +156,13 @@ class OptimalitySet:
         if len(self.margins) and (self.margins != self.margins[0]).any():
             raise InputError("The instances have margins of their own; read `margins` instead.")
         return float(self.margins[0]) if len(self.margins) else 0.0
+
+    @classmethod
+    def concatenate(cls, parts: Any) -> MixedSets:
+        """Sets of different problems, of whatever sizes, one after the other in one batch."""
+        from .mixed import MixedSets
+
+        return MixedSets(parts)
 
     def __len__(self) -> int:
         return len(self.decisions)
@@ -101,16 +172,34 @@ class OptimalitySet:
         chosen = as_index(index, len(self))
         result = object.__new__(OptimalitySet)
         result.problem = self.problem[chosen]
-        result.tol, result.row_used = self.tol, self.row_used
+        same = self.rows is self.problem
+        result.rows = result.problem if same else self.rows[chosen]
+        result.tol, result.row_used, result.soft = self.tol, self.row_used, self.soft
         for name in _PER_INSTANCE:
             setattr(result, name, getattr(self, name)[chosen])
+        result.form = None if self.form is None else self.form[chosen]
+        result.gradient = None if self.gradient is None else self.gradient.take(chosen)
+        result.normals = None if self.normals is None else self.normals.take(chosen)
+        result.metric = None if self.metric is None else self.metric.take(chosen)
+        result.lifted = None if self.lifted is None else self.lifted[chosen]
         return result
+
+    def to(self, device: Any) -> Any:
+        """The same sets on a device, such as "cuda": a `DeviceSets`, made once and kept."""
+        if not self.is_plain:
+            raise InputError(
+                "Only sets of plain costs of a LinearProgram go to a device; those of a form, a "
+                "soft set or another problem are projected on the CPU."
+            )
+        from .projection.gpu import on_device
+
+        return on_device(self, device)
 
     def contains(self, costs: Any, *, tol: float = 1e-8) -> Any:
         """(B,) bool: whether each cost explains its decision, to a distance of `tol` |cost|."""
         from .projection import project  # the one step to the right: membership is a distance of 0
 
-        c, restore = as_costs(costs, self.problem.n_variables, "costs")
+        c, restore = as_costs(costs, self.n_parameters, "costs")
         p = project(c, self)
         largest = np.maximum(np.abs(c).max(axis=1, initial=0.0), np.finfo(float).tiny)
         size = np.maximum(largest * np.linalg.norm(c / largest[:, None], axis=1), self.margins)
@@ -120,10 +209,14 @@ class OptimalitySet:
         """(B,): the largest margin at which each cost still explains its decision.
 
         Negative where some reduced cost has the wrong sign, -inf where no multipliers fit the
-        free entries, inf where nothing is at a bound. One linear program for each instance.
+        free entries, inf where nothing is at a bound. Limits of a form are not looked at. One
+        linear program for each instance.
         """
-        c, restore = as_costs(costs, self.problem.n_variables, "costs")
+        c, restore = as_costs(costs, self.n_parameters, "costs")
         _same_length(c, self)
+        if self.normals is not None:
+            raise InputError("`slack` is for rows; these sets have cones with a corner as well.")
+        c = c if self.gradient is None else self.gradient(c)
         return restore(np.array([_largest_margin(self, c[b], b) for b in range(len(c))]))
 
     def report(self) -> str:
@@ -143,15 +236,31 @@ class OptimalitySet:
                 f"{close.size} decisions (first: {close[0]}) come so near the limit that `tol` "
                 "deserves a look."
             )
+        moved = np.flatnonzero(self.repaired)
+        if moved.size:
+            lines.append(
+                f"{moved.size} decisions (first: {moved[0]}) broke their constraints and were "
+                f"moved to obey them, by up to {self.repaired.max():.3g}."
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:
         spread = np.unique(self.margins)
         margin = f"{spread[0]:g}" if len(spread) == 1 else f"{len(spread)} values"
-        return f"OptimalitySet({len(self)} decisions, margin {margin}, {self.problem!r})"
+        form = "" if self.form is None else f", {self.form!r}"
+        return f"OptimalitySet({len(self)} decisions, margin {margin}, {self.problem!r}{form})"
 
 
-_PER_INSTANCE = ("decisions", "margins", "entry_state", "row_active", "snapped", "nearest_free")
+_PER_INSTANCE = (
+    "decisions",
+    "margins",
+    "entry_state",
+    "row_active",
+    "snapped",
+    "nearest_free",
+    "repaired",
+    "weights",
+)
 _WORDS = {
     EntryState.FREE: "free",
     EntryState.AT_LOWER: "at lower",
@@ -160,93 +269,31 @@ _WORDS = {
 }
 
 
-def _margins(margin: Any, size: int) -> np.ndarray:
-    array = to_float64(margin, "margin")
-    if array.ndim > 1 or (array.ndim == 1 and len(array) != size):
-        raise ShapeError(
-            f"`margin` must be one number or ({size},), one for each decision; "
-            f"got shape {array.shape}."
-        )
-    bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)).ravel())
-    if bad.size:
+def check_program(problem: Any) -> None:
+    """Refuse what is not a problem of ours."""
+    if not (hasattr(problem, "tangent") and hasattr(problem, "n_parameters")):
         raise InputError(
-            f"`margin` must be finite and at least 0; got {array.ravel()[bad[0]]}. "
-            "Use 0 for plain optimality, 1 for the usual margin."
-        )
-    return np.array(np.broadcast_to(array, (size,)))
-
-
-def _tolerance(tol: Any) -> float:
-    array = to_float64(tol, "tol")
-    value = float(array) if array.ndim == 0 else np.nan
-    if not 0 <= value < 0.1:
-        raise InputError(f"`tol` must be at least 0 and below 0.1; got {tol}. The default is 1e-5.")
-    return value
-
-
-def _refuse_infeasible(problem: LinearProgram, X: np.ndarray, tol: float) -> None:
-    violation = np.asarray(problem.constraint_violation(X))
-    bad = np.flatnonzero(~(violation <= tol))
-    if bad.size:
-        b = int(bad[0])
-        raise InfeasibleDecisionError(
-            f"Decision {b} breaks {_worst_constraint(problem, X, b)}, a relative violation of "
-            f"{violation[b]:.3g} where {tol:g} is allowed ({len(bad)} of {len(X)} decisions do). "
-            "Check that decisions and constraints belong together, or raise `tol` if they are "
-            "merely inexact."
+            f"`problem` must be a LinearProgram; got {type(problem).__name__}. Build one with "
+            "rv.LinearProgram(...) or from rv.problems; a QuadraticProgram or a ConvexProgram "
+            "will do too."
         )
 
 
-def _worst_constraint(problem: LinearProgram, X: np.ndarray, b: int) -> str:
-    """The constraint that decision b breaks most, in words."""
-    one, x = problem[np.array([b])], X[b : b + 1]
-    gaps = constraint_gaps(one, x)
-    kind = int(np.argmax([gap.max(initial=0.0) for gap in gaps]))
-    i = int(np.argmax(gaps[kind][0]))
-    got = (one.eq_rows.times(x), one.ub_rows.times(x), x, x)[kind][0, i]
-    limit = np.atleast_2d((one.b_eq, one.b_ub, one.lb, one.ub)[kind])[0, i]
-    what, name = (
-        (f"equality row {i}", "b_eq"),
-        (f"inequality row {i}", "b_ub"),
-        (f"the lower bound of entry {i}", "lb"),
-        (f"the upper bound of entry {i}", "ub"),
-    )[kind]
-    return f"{what}: it gives {got:.6g}, {name} is {limit:.6g}"
-
-
-def _entry_states(
-    problem: LinearProgram, X: np.ndarray, tol: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """(B, n) states, and each entry's relative distance from its nearest bound (0 where it has no
-    choice)."""
-    lb, ub = problem.lb, problem.ub
-    with np.errstate(invalid="ignore"):
-        below = np.abs(X - lb) / (1.0 + np.abs(lb))
-        above = np.abs(ub - X) / (1.0 + np.abs(ub))
-        fixed = ub - lb <= tol * (1.0 + np.minimum(np.abs(lb), np.abs(ub)))
-        fixed &= np.isfinite(ub - lb)  # inf <= inf: no bound at all is not a narrow one
-    # |x - inf| / (1 + inf) is NaN: no such bound, so infinitely far away.
-    below, above = (np.where(np.isnan(a), np.inf, a) for a in (below, above))
-    state = np.full(X.shape, EntryState.FREE, np.int8)
-    lower_first = below <= above
-    state[(below <= tol) & lower_first] = EntryState.AT_LOWER
-    state[(above <= tol) & ~lower_first] = EntryState.AT_UPPER
-    fixed = np.broadcast_to(fixed, X.shape)
-    state[fixed] = EntryState.FIXED
-    return state, np.where(fixed, 0.0, np.minimum(below, above))
-
-
-def _active_rows(
-    problem: LinearProgram, X: np.ndarray, tol: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """(B, m_ub) whether each inequality binds, and its relative distance from binding."""
-    rows = problem.ub_rows
-    if rows.shape[0] == 0:
-        return np.zeros((len(X), 0), bool), np.zeros((len(X), 0))
-    with np.errstate(invalid="ignore"):
-        gap = np.abs(problem.b_ub - rows.times(X)) / row_scale(rows, problem.b_ub, X)
-    gap = np.where(np.isnan(gap), np.inf, gap)
-    return np.ascontiguousarray(gap <= tol), gap
+def _checked_form(form: Any, problem: Any, size: int) -> CostForm | None:
+    if form is None:
+        return None
+    if not isinstance(form, CostForm):
+        raise InputError(
+            f"`form` must be a CostForm; got {type(form).__name__}. Build one with "
+            "rv.CostForm(matrix) or one of its constructors."
+        )
+    if form.n_costs != problem.n_parameters:
+        raise ShapeError(
+            f"`form` must give the {problem.n_parameters} parameters of the problem; it gives "
+            f"{form.n_costs}."
+        )
+    form.check_batch(size)
+    return form
 
 
 def _same_length(costs: np.ndarray, sets: OptimalitySet) -> None:
@@ -259,7 +306,7 @@ def _same_length(costs: np.ndarray, sets: OptimalitySet) -> None:
 
 def _largest_margin(sets: OptimalitySet, cost: np.ndarray, b: int) -> float:
     """max delta  s.t.  cost = A_eq^T v - A_ub^T mu + s,  s and mu on the right side by delta."""
-    one = sets.problem[np.array([b])]
+    one = sets.rows[np.array([b])]
     active, state = sets.row_active[b], sets.entry_state[b]
     eq, ub = one.eq_rows.matrix(0).toarray(), one.ub_rows.matrix(0).toarray()[active]
     n_v, n_mu = len(eq), len(ub)

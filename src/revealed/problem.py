@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -32,6 +32,15 @@ class Structure(Protocol):
     def n_instances(self) -> int | None: ...
 
     def take(self, index: np.ndarray) -> Structure: ...
+
+
+class Tangent(NamedTuple):
+    """A problem's constraints as seen from decisions that obey them."""
+
+    rows: LinearProgram
+    """Rows and bounds whose normals, where they bind, explain a decision."""
+    normals: Any = None
+    """Normals beyond those of rows, where cones have a corner (`revealed.cones.Normals`)."""
 
 
 class LinearProgram:
@@ -109,10 +118,34 @@ class LinearProgram:
         The decision for an instance is a vertex and depends on that instance alone: not on the
         rest of the batch, its order, the number of threads or the scale of the costs. `time_limit`
         is in seconds for the whole call; instances not reached have status LIMIT.
+
+        Path problems with costs on a GPU are solved there, unless a `time_limit` asks for a clock,
+        and nothing waits for the result: costs that are not finite have status FAILED instead of
+        being refused. Other problems go by the CPU, and their decisions back to the GPU.
         """
         from .oracle import solve_batch  # the oracles stand below problems and import them
 
         return solve_batch(self, costs, time_limit=time_limit, threads=threads)
+
+    @property
+    def n_parameters(self) -> int:
+        """Length of what is predicted: a cost for each variable."""
+        return self.n_variables
+
+    semidefinite_block = None
+
+    def gradient(self, X: np.ndarray) -> None:
+        """Costs -> the gradient of the objective: they are the same, which None stands for."""
+
+    def tangent(self, X: np.ndarray, tol: float) -> Tangent:
+        """The constraints as seen from decisions: for a polyhedron, from anywhere the same."""
+        return Tangent(self)
+
+    def repair(self, X: np.ndarray) -> np.ndarray:
+        """(B, n): the nearest decisions that obey the constraints; NaN where there is none."""
+        from .oracle.quadratic import nearest_feasible
+
+        return nearest_feasible(self, X)
 
     def constraint_violation(self, decisions: Any) -> Any:
         """(B,): the largest relative violation of any row or bound by each decision (B, n).

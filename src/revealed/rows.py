@@ -33,7 +33,8 @@ class Rows:
 
     @classmethod
     def build(cls, A: Any, name: str, n: int | None = None) -> Rows:
-        """Rows from None (no rows), a matrix (dense or sparse), or one matrix for each instance.
+        """Rows from None (no rows), a matrix (dense or sparse), or one matrix for each instance;
+        Rows stay what they are.
 
         Instances come as a dense (B, m, n) array or as a sequence of B matrices; their patterns
         are united. Duplicates are summed and stored zeros dropped.
@@ -42,6 +43,8 @@ class Rows:
             if n is None:
                 raise ShapeError(f"`{name}` is None, so the number of columns must be given.")
             return _shared(sparse.csr_array((0, n), dtype=np.float64))
+        if isinstance(A, Rows):
+            return A
         rows = _from_matrices(A, name) if _is_sequence_of_matrices(A) else _from_array(A, name)
         if n is not None and rows.shape[1] != n:
             raise ShapeError(

@@ -16,7 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import InputError, MissingDependencyError
-from ..optimality import OptimalitySet
+from ..mixed import Sets
 from .least_squares import chunks
 
 INDEX = "checkpoint.json"
@@ -67,7 +67,7 @@ def load(folder: str | os.PathLike[str], belongs_to: dict[str, Any]) -> Checkpoi
     return Checkpoint(_safetensors().load((place / facts["tensors"]).read_bytes()), facts)
 
 
-def fingerprint(features: Any, sets: OptimalitySet) -> str:
+def fingerprint(features: Any, sets: Sets) -> str:
     """A checksum of contexts, decisions and margins."""
     total = zlib.crc32(sets.margins.tobytes())
     for part in chunks(len(sets)):

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import is_torch, to_float64
+from .._arrays import as_index, is_torch, to_float64
 from ..errors import InputError, ShapeError
-from ..optimality import OptimalitySet
+from ..mixed import Sets
 from .least_squares import chunks
 
 LARGEST = 1e120
@@ -17,11 +17,71 @@ LARGEST = 1e120
 _SHAPES = {2: "(B, d), one row of features for each sample", 3: "(B, n, p), features of each entry"}
 
 
-def as_contexts(Z: Any, ndim: int = 2) -> np.ndarray:
-    """A finite float64 array of `ndim` dimensions with the values of `Z`.
+class Ragged:
+    """Features of entries of which each sample has its own number: a list of (n_b, p) arrays."""
+
+    def __init__(self, parts: Any) -> None:
+        arrays = [to_float64(part, f"Z[{b}]") for b, part in enumerate(parts)]
+        bad = [b for b, part in enumerate(arrays) if part.ndim != 2 or 0 in part.shape]
+        bad = bad or [b for b, part in enumerate(arrays) if part.shape[1] != arrays[0].shape[1]]
+        if bad:
+            raise ShapeError(
+                "`Z` must be a list of (n_b, p) arrays, features of each entry, with one p for "
+                f"all; `Z[{bad[0]}]` has shape {arrays[bad[0]].shape}."
+            )
+        self.rows = np.concatenate(arrays)
+        """(N, p) the features of all entries of all samples."""
+        refuse_bad_numbers(self.rows)
+        self.sizes = np.array([len(part) for part in arrays])
+        """(B,)"""
+        self.width = int(self.sizes.max())
+        """Of an array of costs, filled up to the longest."""
+
+    shape = property(lambda self: (len(self.sizes), self.width, self.rows.shape[1]))
+    ndim = 3
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getitem__(self, index: Any) -> Ragged:
+        chosen = as_index(index, len(self), "samples")
+        start = np.concatenate([[0], np.cumsum(self.sizes)])
+        result = object.__new__(Ragged)
+        places = [np.arange(int(start[b]), int(start[b + 1])) for b in chosen.tolist()]
+        result.rows = self.rows[np.concatenate([*places, np.empty(0, np.int64)])]
+        result.sizes, result.width = self.sizes[chosen], self.width
+        return result
+
+    @property
+    def real(self) -> np.ndarray:
+        """(B, width) bool: which entries of an array of costs there are."""
+        return np.arange(self.width) < self.sizes[:, None]
+
+    def padded(self) -> np.ndarray:
+        """(B, width, p), filled up with 0."""
+        result = np.zeros(self.shape)
+        result[self.real] = self.rows
+        return result
+
+    def tobytes(self) -> bytes:
+        return self.sizes.tobytes() + self.rows.tobytes()
+
+
+def is_ragged(Z: Any) -> bool:
+    """Whether contexts are a list of matrices rather than an array."""
+    if isinstance(Z, Ragged):
+        return True
+    return isinstance(Z, list | tuple) and any(np.ndim(part) == 2 for part in Z[:1])
+
+
+def as_contexts(Z: Any, ndim: int = 2) -> Any:
+    """A finite float64 array of `ndim` dimensions with the values of `Z`; Ragged for a list of
+    matrices.
 
     A float64 memory map stays on disk: it is read chunk by chunk, here and later.
     """
+    if ndim == 3 and is_ragged(Z):
+        return Z if isinstance(Z, Ragged) else Ragged(Z)
     array = to_float64(Z, "Z")
     if array.ndim != ndim:
         hint = {1: " For one feature use `Z[:, None]`.", 3: ' Use model="shared" for these.'}
@@ -56,7 +116,7 @@ def refuse_bad_numbers(array: np.ndarray) -> None:
         )
 
 
-def check_data(contexts: int, sets: OptimalitySet) -> None:
+def check_data(contexts: int, sets: Sets) -> None:
     """Refuse contexts and decisions of different length, and margins that cannot be squared."""
     check_length(contexts, len(sets))
     extreme = (sets.margins > LARGEST) | ((sets.margins < 1 / LARGEST) & (sets.margins > 0))
@@ -90,7 +150,9 @@ def checked_contexts(estimator: Any, Z: Any, *, reset: bool) -> Any:
         if reset:
             estimator.n_features_in_ = int(np.prod(np.shape(Z)[1:]))
         return Z
-    if is_torch(Z):
+    if is_ragged(Z):
+        array = as_contexts(Z, ndim=3)
+    elif is_torch(Z):
         array = to_float64(Z, "Z")
     else:
         array = check_array(
@@ -105,7 +167,8 @@ def checked_contexts(estimator: Any, Z: Any, *, reset: bool) -> Any:
             f"`Z` has {array.shape[-1]} features of each entry; the model has learnt from "
             f"{estimator.n_features_in_}."
         )
-    refuse_bad_numbers(array)
+    if not isinstance(array, Ragged):
+        refuse_bad_numbers(array)
     return array
 
 

@@ -8,18 +8,25 @@ import numpy as np
 
 from .._arrays import is_torch, to_float64
 from ..errors import InputError, ShapeError
-from ..optimality import OptimalitySet
+from ..forms import CostForm
+from ..mixed import MixedSets, Sets
+from ..optimality import OptimalitySet, check_program
 from ..oracle import SolveStatus
-from ..problem import LinearProgram
 from .contexts import check_length
 
 
 def as_sets(
-    problem: LinearProgram, X: Any, true_costs: Any, *, margin: Any, size: int
-) -> OptimalitySet:
+    problem: Any,
+    X: Any,
+    true_costs: Any,
+    *,
+    margin: Any,
+    size: int,
+    form: CostForm | None = None,
+) -> Sets:
     """The sets of `size` decisions, of which exactly one of `X` and `true_costs` tells.
 
-    An OptimalitySet keeps its own constraints and margin.
+    An OptimalitySet keeps its own constraints, margin and form, as do sets of several problems.
     """
     if (X is None) == (true_costs is None):
         # The first words are those that scikit-learn's tools look for.
@@ -31,14 +38,22 @@ def as_sets(
     if X is None:
         X = _optimal_decisions(problem, true_costs)
     X = joined(X)
+    if isinstance(X, MixedSets):
+        check_length(size, len(X))
+        return X
     if not isinstance(X, OptimalitySet):
         X = _numbers(X)
         check_length(size, len(X) if X.ndim else 1)
-        X = OptimalitySet(problem, X, margin)
-    if X.problem.n_variables != problem.n_variables:
+        X = OptimalitySet(problem, X, margin, form=form)
+    if X.problem.n_parameters != problem.n_parameters:
         raise ShapeError(
-            f"The sets have {X.problem.n_variables} cost entries; the problem has "
-            f"{problem.n_variables}."
+            f"The sets have {X.problem.n_parameters} cost entries; the problem has "
+            f"{problem.n_parameters}."
+        )
+    if form is not None and X.n_parameters != form.n_parameters:
+        raise ShapeError(
+            f"The sets are of {X.n_parameters} parameters, `form` of {form.n_parameters}. Build "
+            "the sets with the same form, or leave it to them."
         )
     check_length(size, len(X))
     return X
@@ -50,7 +65,7 @@ def joined(parts: Any) -> Any:
     if not (isinstance(parts, list) and parts and isinstance(parts[0], OptimalitySet)):
         return parts
     first = parts[0]
-    if any(part.problem is not first.problem for part in parts):
+    if any(part.problem is not first.problem or part.form is not first.form for part in parts):
         raise InputError(
             "Sets whose constraints differ by instance cannot be joined again once they are cut "
             "into single ones, as scikit-learn's cross-validation does. Loop over the folds and "
@@ -58,7 +73,12 @@ def joined(parts: Any) -> Any:
         )
     decisions = np.vstack([part.decisions for part in parts])
     margins = np.concatenate([part.margins for part in parts])
-    return OptimalitySet(first.problem, decisions, margins, tol=first.tol)
+    whole = OptimalitySet(
+        first.problem, decisions, margins, tol=first.tol, form=first.form, soft=first.soft
+    )
+    for name in ("weights", "repaired"):
+        setattr(whole, name, np.concatenate([getattr(part, name) for part in parts]))
+    return whole
 
 
 def _numbers(X: Any) -> np.ndarray:
@@ -71,7 +91,7 @@ def _numbers(X: Any) -> np.ndarray:
     return to_float64(X, "decisions")
 
 
-def _optimal_decisions(problem: LinearProgram, true_costs: Any) -> np.ndarray:
+def _optimal_decisions(problem: Any, true_costs: Any) -> np.ndarray:
     answer = problem.solve(to_float64(true_costs, "true_costs"))
     bad = np.flatnonzero(answer.status != SolveStatus.OPTIMAL)
     if bad.size:
@@ -84,8 +104,4 @@ def _optimal_decisions(problem: LinearProgram, true_costs: Any) -> np.ndarray:
 
 def check_learnable(problem: Any) -> None:
     """Refuse what is not a problem before anything else is done with it."""
-    if not isinstance(problem, LinearProgram):
-        raise InputError(
-            f"`problem` must be a LinearProgram; got {type(problem).__name__}. "
-            "Build one with rv.LinearProgram(...) or from rv.problems."
-        )
+    check_program(problem)

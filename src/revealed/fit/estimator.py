@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import to_float64
 from ..errors import InputError, ShapeError
+from ..forms import CostForm
+from ..mixed import MixedSets, Sets
 from ..optimality import OptimalitySet
 from ..oracle import SolveStatus
-from ..problem import LinearProgram
 from .certificate import Certificate
 from .contexts import check_length, checked_contexts, like
 from .decisions import as_sets, check_learnable, joined
@@ -45,12 +46,14 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    problem : LinearProgram
+    problem : LinearProgram, QuadraticProgram or ConvexProgram
         What the decision maker may do.
     method : "pocs" or "erm"
         Alternating projections, or first-order minimisation of the distance loss.
     margin : float
         How clearly costs must favour the decision.
+    form : CostForm or None
+        How costs come from what is predicted: known or tied entries, shared coefficients, limits.
     max_iter : int
         Updates of POCS, epochs of ERM.
     model : "linear", "shared", "kernel" or a torch.nn.Module
@@ -82,15 +85,18 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
     coef_, intercept_ : arrays
         (n, d) and (n,); for a shared model (p,) and (1,). Not for a module.
     model_ : the fitted model
+    form_ : CostForm or None
+        That of the data learnt from.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
     """
 
     def __init__(
         self,
-        problem: LinearProgram,
+        problem: Any,
         *,
         method: str = "pocs",
         margin: float = 1.0,
+        form: CostForm | None = None,
         max_iter: int = 150,
         fit_intercept: bool = True,
         model: Any = "linear",
@@ -117,6 +123,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         self.problem = problem
         self.method = method
         self.margin = margin
+        self.form = form
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
         self.model = model
@@ -184,19 +191,28 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         self.history_ = kept
         return self._finish(len(kept))
 
-    def predict_cost(self, Z: Any) -> Any:
-        """(B, n) costs; torch in, torch out."""
-        return like(Z, self._costs(Z))
+    def predict_parameters(self, Z: Any) -> Any:
+        """(B, p) what the model itself predicts, before a form makes costs of it."""
+        return like(Z, self._parameters(Z))
 
-    def predict(self, Z: Any, problem: LinearProgram | None = None) -> Any:
+    def predict_cost(self, Z: Any, form: CostForm | None = None) -> Any:
+        """(B, n) costs; torch in, torch out.
+
+        `form` is that of these instances where it differs from sample to sample.
+        """
+        return like(Z, self._costs(Z, form))
+
+    def predict(self, Z: Any, problem: Any = None, form: CostForm | None = None) -> Any:
         """(B, n) decisions of minimum predicted cost; torch in, torch out.
 
         `problem` holds the constraints of these instances where they differ from those learnt
-        with. A cost for which there is no decision of minimum cost (it falls without limit, say)
-        gets a row of NaN and a warning.
+        with; sets of several problems give a list of B decisions. A cost for which there is no
+        decision of minimum cost (it falls without limit, say) gets a row of NaN and a warning.
         """
+        if isinstance(problem, MixedSets):
+            return problem.solve(self._parameters(Z), threads=self.threads)
         chosen = self.problem if problem is None else problem
-        answer = chosen.solve(self._costs(Z), threads=self.threads)
+        answer = chosen.solve(self._costs(Z, form), threads=self.threads)
         bad = np.flatnonzero(~answer.optimal)
         if bad.size:
             status = SolveStatus(int(answer.status[bad[0]]))
@@ -215,9 +231,13 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         suits the choice of parameters. -inf where a predicted cost has no optimal decision.
         """
         y = joined(y)
-        own = y.problem if isinstance(y, OptimalitySet) else None
-        decisions = to_float64(y.decisions if isinstance(y, OptimalitySet) else y, "y")
-        predicted = to_float64(self.predict(Z, problem=own), "predict(Z)")
+        sets = y if isinstance(y, Sets) else None
+        decisions = to_float64(y if sets is None else sets.decisions, "y")
+        if isinstance(sets, MixedSets):
+            predicted = _filled_up(self.predict(Z, problem=sets), decisions.shape[1])
+        else:
+            own, form = (None, None) if sets is None else (sets.problem, sets.form)
+            predicted = to_float64(self.predict(Z, problem=own, form=form), "predict(Z)")
         check_length(len(predicted), len(decisions))
         if decisions.shape != predicted.shape:
             raise ShapeError(f"`y` must have shape {predicted.shape}; got {decisions.shape}.")
@@ -232,9 +252,14 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         tags.regressor_tags.poor_score = True  # the score is not R^2: 0 is its best
         return tags
 
-    def _costs(self, Z: Any) -> np.ndarray:
+    def _parameters(self, Z: Any) -> np.ndarray:
         check_is_fitted(self)
         return self.model_.predict_cost(checked_contexts(self, Z, reset=False))
+
+    def _costs(self, Z: Any, form: CostForm | None = None) -> np.ndarray:
+        parameters = self._parameters(Z)
+        form = self.form_ if form is None else form
+        return parameters if form is None else form.costs(parameters)
 
     # --- what comes in ---------------------------------------------------------------------------
 
@@ -254,8 +279,13 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         if self.method == "pocs" and (validation is not None or self.patience is not None):
             raise InputError('`validation` and `patience` are for method="erm".')
 
-    def _sets(self, y: Any, true_costs: Any, size: int) -> OptimalitySet:
-        return as_sets(self.problem, y, true_costs, margin=self.margin, size=size)
+    def _sets(self, y: Any, true_costs: Any, size: int) -> Sets:
+        sets = self._as_sets(y, true_costs, size)
+        self.form_ = sets.form if isinstance(sets, OptimalitySet) else None
+        return sets
+
+    def _as_sets(self, y: Any, true_costs: Any, size: int) -> Sets:
+        return as_sets(self.problem, y, true_costs, margin=self.margin, size=size, form=self.form)
 
     # --- the fit ---------------------------------------------------------------------------------
 
@@ -282,7 +312,11 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         return SharedModel(**shape) if shared else LinearModel(**shape)
 
     def _train(
-        self, Z: Any, sets: OptimalitySet, passes: int, validation: tuple[Any, Any] | None
+        self,
+        Z: Any,
+        sets: Sets,
+        passes: int,
+        validation: tuple[Any, Any] | None,
     ) -> History:
         common = {"tol": self.tol, "threads": self.threads, "verbose": self.verbose}
         common["monitor"] = self._monitor(Z, sets) if self.track_decisions else None
@@ -292,7 +326,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
 
         if validation is not None:
             held = checked_contexts(self, validation[0], reset=False)
-            validation = held, self._sets(validation[1], None, len(held))
+            validation = held, self._as_sets(validation[1], None, len(held))
         module = not isinstance(self.model, str)
         default = "adam" if module else "armijo"
         return erm(
@@ -313,9 +347,9 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
             **common,
         )
 
-    def _pass(self, Z: Any, sets: OptimalitySet) -> History:
+    def _pass(self, Z: Any, sets: Sets) -> History:
         """One step of POCS on new data, with what earlier data have told kept."""
-        features = self.model_.prepare(Z, sets.problem.n_variables, more=True)
+        features = self.model_.prepare(Z, sets.n_parameters, more=True)
         warm = WarmStart(len(sets), keep=False)
         done = sweep(self.model_, features, sets, warm=warm, threads=self.threads)
         self.model_.refit()
@@ -324,9 +358,14 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         history.certificate = Certificate.of(done, self.tol, history.reason)
         return history
 
-    def _monitor(self, Z: Any, sets: OptimalitySet) -> Any:
+    def _monitor(self, Z: Any, sets: Sets) -> Any:
         def decision_loss(model: CostModel) -> dict[str, float]:
-            x = sets.problem.solve(model.predict_cost(Z), threads=self.threads).x
+            w = model.predict_cost(Z)
+            if isinstance(sets, MixedSets):
+                x = _filled_up(sets.solve(w, threads=self.threads), sets.decisions.shape[1])
+            else:
+                costs = w if sets.form is None else sets.form.costs(w)
+                x = sets.problem.solve(costs, threads=self.threads).x
             return {"decision_loss": float(((x - sets.decisions) ** 2).sum(axis=1).mean())}
 
         return decision_loss
@@ -337,6 +376,10 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         if isinstance(self.model_, LinearModel | SharedModel | KernelModel):
             self.coef_, self.intercept_ = self.model_.coef, self.model_.intercept
         return self
+
+
+def _filled_up(decisions: list[np.ndarray], width: int) -> np.ndarray:
+    return np.stack([np.pad(x, (0, width - len(x))) for x in decisions])
 
 
 def _seed(random_state: Any) -> int:

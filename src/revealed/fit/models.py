@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import InputError, ShapeError
-from .contexts import as_contexts, check_length
+from .contexts import Ragged, as_contexts, check_length
 from .least_squares import CHUNK, RowFactor, chunks
 
 
@@ -153,7 +153,8 @@ class LinearModel:
 class SharedModel:
     """c_j = w . phi_j + intercept, with features phi_j of each entry and shared weights w.
 
-    Contexts are (B, n, p). Fitted like a LinearModel with one output and B n rows.
+    Contexts are (B, n, p), or a list of B matrices (n_b, p) where samples have different numbers of
+    entries. Fitted like a LinearModel with one output and as many rows as there are entries.
     """
 
     def __init__(self, *, fit_intercept: bool = True, ridge: float = 0.0) -> None:
@@ -170,22 +171,23 @@ class SharedModel:
         """(1,) the same for every entry."""
         return self._rows.intercept
 
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> np.ndarray:
+    def prepare(self, Z: Any, n: int, *, more: bool = False) -> Any:
         Z = as_contexts(Z, ndim=3)
         if Z.shape[1] != n:
             raise ShapeError(
                 f"`Z` must have shape (B, {n}, p), features of each of the {n} cost entries; "
                 f"got {Z.shape}."
             )
-        self._rows.prepare(Z.reshape(-1, Z.shape[2]), 1, more=more)
+        self._rows.prepare(_entries(Z), 1, more=more)
         return Z
 
-    def cost(self, features: np.ndarray) -> np.ndarray:
-        return self._rows.cost(features.reshape(-1, features.shape[2])).reshape(features.shape[:2])
+    def cost(self, features: Any) -> np.ndarray:
+        return _as_costs(self._rows.cost(_entries(features))[:, 0], features)
 
-    def add(self, features: np.ndarray, costs: np.ndarray, targets: np.ndarray) -> None:
-        rows = features.reshape(-1, features.shape[2])
-        self._rows.add(rows, costs.reshape(-1, 1), targets.reshape(-1, 1))
+    def add(self, features: Any, costs: np.ndarray, targets: np.ndarray) -> None:
+        known = slice(None) if isinstance(features, np.ndarray) else features.real
+        costs, targets = costs[known].reshape(-1, 1), targets[known].reshape(-1, 1)
+        self._rows.add(_entries(features), costs, targets)
 
     def refit(self, step: float = 1.0) -> None:
         self._rows.refit(step)
@@ -195,7 +197,7 @@ class SharedModel:
 
     def predict_cost(self, Z: Any) -> np.ndarray:
         Z = as_contexts(Z, ndim=3)
-        return self._rows.predict_cost(Z.reshape(-1, Z.shape[2])).reshape(Z.shape[:2])
+        return _as_costs(self._rows.predict_cost(_entries(Z))[:, 0], Z)
 
     def fit_targets(self, Z: Any, targets: np.ndarray) -> SharedModel:
         """Least-squares fit to targets (B, n)."""
@@ -205,6 +207,22 @@ class SharedModel:
         import torch
 
         return torch.nn.Sequential(self._rows.module(), torch.nn.Flatten())  # (B, n, 1) -> (B, n)
+
+
+def _entries(features: Any) -> np.ndarray:
+    """(N, p): the features of all entries of all samples, one after the other."""
+    if isinstance(features, Ragged):
+        return features.rows
+    return features.reshape(-1, features.shape[2])
+
+
+def _as_costs(values: np.ndarray, features: Any) -> np.ndarray:
+    """(B, n) from a cost for each entry; filled up with 0 where samples differ in length."""
+    if not isinstance(features, Ragged):
+        return values.reshape(features.shape[:2])
+    result = np.zeros((len(features), features.width))
+    result[features.real] = values
+    return result
 
 
 class KernelModel:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import InputError
-from ..optimality import OptimalitySet
+from ..mixed import Sets
 from .certificate import Certificate
 from .contexts import check_data
 from .history import History, StopReason, has_stalled
@@ -30,7 +30,7 @@ Monitor = Callable[[CostModel], dict[str, Any]]
 def pocs(
     model: CostModel,
     Z: Any,
-    sets: OptimalitySet,
+    sets: Sets,
     *,
     max_iter: int = 150,
     tol: float = 1e-6,
@@ -47,10 +47,14 @@ def pocs(
     `window` iterations; or after `max_iter` updates. `history.reason` says which. Data are read in
     chunks; besides them the pass keeps one number for each row of the problem and sample, the
     start of the next projection (`warm_start=False` does without). `monitor(model)` adds columns.
+
+    Sets of a form, a quadratic or a convex problem make the model one of parameters. A sample that
+    its set gives a weight below 1 is moved only that share of the way, which minimises the weighted
+    mean.
     """
     _check_options(max_iter, tol, window)
     check_data(len(Z), sets)
-    features = model.prepare(Z, sets.problem.n_variables)
+    features = model.prepare(Z, sets.n_parameters)
     warm = WarmStart(len(sets), keep=warm_start)
     history, fitting = History(), 0.0
     with progress("POCS", max_iter, verbose=verbose) as show:

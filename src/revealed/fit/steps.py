@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..losses import DecisionLoss, ProjectionLoss
-from ..optimality import OptimalitySet
+from ..mixed import Sets
 from .contexts import LARGEST
 from .models import CostModel
 from .sweep import Tally
@@ -58,7 +58,7 @@ class Objective:
         return isinstance(self.loss, ProjectionLoss)
 
     def __call__(
-        self, batch: Any, sets: OptimalitySet, index: np.ndarray, *, count: bool = False
+        self, batch: Any, sets: Sets, index: np.ndarray, *, count: bool = False
     ) -> tuple[Tensor, Tensor]:
         """Costs (B, n) and the scalar to minimise; with `count` the batch enters the tally."""
         costs = self.module(to_module(batch, self.module))
@@ -76,7 +76,7 @@ class Objective:
         value = loss + penalty(self.module, self.ridge)
         if count:
             if isinstance(self.loss, ProjectionLoss):
-                self.tally.add(self.loss.projection, self.loss.size)
+                self.tally.add(self.loss.projection, self.loss.size, sets.weights)
             self._total += float(value.detach()) * len(sets)
             self._samples += len(sets)
         return costs, value
@@ -85,9 +85,7 @@ class Objective:
 class Stepper(Protocol):
     """Moves the parameters; `when` is the time in epochs, from which steps may decrease."""
 
-    def __call__(
-        self, batch: Any, sets: OptimalitySet, index: np.ndarray, when: float
-    ) -> float: ...
+    def __call__(self, batch: Any, sets: Sets, index: np.ndarray, when: float) -> float: ...
 
     def state(self) -> dict[str, Tensor]: ...
 
@@ -133,7 +131,7 @@ class Gradient:
         self._optimiser = optimiser
         self._step, self._decay, self._inner_steps = step, decay, inner_steps
 
-    def __call__(self, batch: Any, sets: OptimalitySet, index: np.ndarray, when: float) -> float:
+    def __call__(self, batch: Any, sets: Sets, index: np.ndarray, when: float) -> float:
         step = self._step / (1.0 + when) ** self._decay
         for group in self._optimiser.param_groups:
             group["lr"] = step
@@ -143,7 +141,7 @@ class Gradient:
         self._update(value)
         if self._inner_steps > 1:
             module, ridge = self._objective.module, self._objective.ridge
-            target = _target(costs)
+            target = _target(costs, sets)
             for _ in range(self._inner_steps - 1):
                 gap = module(to_module(batch, module)) - target
                 self._update(0.5 * gap.square().sum(1).mean() + penalty(module, ridge))
@@ -179,7 +177,7 @@ class Armijo:
         self._objective = objective
         self._step = step
 
-    def __call__(self, batch: Any, sets: OptimalitySet, index: np.ndarray, when: float) -> float:
+    def __call__(self, batch: Any, sets: Sets, index: np.ndarray, when: float) -> float:
         parameters = [p for p in self._objective.module.parameters() if p.requires_grad]
         _, value = self._objective(batch, sets, index, count=True)
         gradient = torch.autograd.grad(value, parameters)
@@ -229,12 +227,12 @@ class Preconditioned:
         self._model, self._objective = model, objective
         self._step, self._decay = step, decay
 
-    def __call__(self, batch: Any, sets: OptimalitySet, index: np.ndarray, when: float) -> float:
+    def __call__(self, batch: Any, sets: Sets, index: np.ndarray, when: float) -> float:
         step = self._step / (1.0 + when) ** self._decay
         costs, value = self._objective(batch, sets, index, count=True)
         costs.retain_grad()
         value.backward()
-        self._model.add(batch, costs.detach().numpy(), _target(costs).numpy())
+        self._model.add(batch, costs.detach().numpy(), _target(costs, sets).numpy())
         self._model.refit(step)
         return step
 
@@ -245,10 +243,10 @@ class Preconditioned:
         pass
 
 
-def _target(costs: Tensor) -> Tensor:
-    """q - g for the mean loss whose gradient is in `costs.grad`."""
+def _target(costs: Tensor, sets: Sets) -> Tensor:
+    """q - g for the mean loss whose gradient is in `costs.grad`, g counted by the weights."""
     assert costs.grad is not None
-    return costs.detach() - len(costs) * costs.grad
+    return costs.detach() - float(sets.weights.sum()) * costs.grad
 
 
 def check_method(name: str, model: CostModel, inner_steps: int) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..optimality import OptimalitySet
+from ..mixed import Sets
 from ..projection import project
+from ..projection.result import refuse_empty
 from .least_squares import chunks
 from .models import CostModel
 
@@ -28,11 +29,8 @@ class Sweep:
     """Whether every predicted cost is 0 and so is the margin: such costs explain anything."""
     projection_seconds: float
     fit_seconds: float
-
-    @property
-    def h(self) -> float:
-        """The mean of 1/2 distance^2."""
-        return float(0.5 * np.mean(self.distance**2))
+    h: float
+    """The mean of 1/2 distance^2, samples counted by their weights."""
 
     def row(self) -> dict[str, Any]:
         """The columns of a History that come from a pass."""
@@ -54,26 +52,33 @@ class Tally:
         self._started = time.perf_counter()
         self._distance: list[np.ndarray] = []
         self._size: list[np.ndarray] = []
+        self._squares, self._counted = 0.0, 0.0
         self._unsolved = 0
         self.projecting = 0.0
         """Seconds spent in projections; whoever projects adds to it."""
 
-    def add(self, near: Any, size: Any) -> None:
-        """Count a batch: a Projection, and the length of each cost or its margin if that is more.
+    def add(self, near: Any, size: Any, weights: Any) -> None:
+        """Count a batch: a Projection, the length of each cost or its margin if that is more, and
+        what each sample counts.
 
         A size of 0 is that of a cost of 0 with no margin.
         """
         self._distance.append(near.distance)
         self._size.append(size)
+        self._squares += float(weights @ near.distance**2)
+        self._counted += float(weights.sum())
         if not near.solved.all():
             self._unsolved += int(np.sum(~near.solved))
 
     def sweep(self) -> Sweep:
         """The batches in the order in which they came."""
         distance, size = np.concatenate(self._distance), np.concatenate(self._size)
-        relative = np.divide(distance, size, out=np.zeros_like(distance), where=size > 0)
+        # A cost of 0 has no size of its own; where it does not explain its decision (no linear
+        # program's, but a quadratic one's) the distance itself is what is left to go by.
+        relative = np.divide(distance, size, out=distance.copy(), where=size > 0)
         rest = self.seconds()["fit_seconds"]
-        return Sweep(distance, relative, self._unsolved, not size.any(), self.projecting, rest)
+        trivial, h = not (size.any() or distance.any()), 0.5 * self._squares / self._counted
+        return Sweep(distance, relative, self._unsolved, trivial, self.projecting, rest, h)
 
     def seconds(self) -> dict[str, float]:
         """Time so far: in projections, or whatever else the loss asks of a solver, and beside."""
@@ -107,7 +112,7 @@ class WarmStart:
 def sweep(
     model: CostModel,
     features: Any,
-    sets: OptimalitySet,
+    sets: Sets,
     *,
     warm: WarmStart,
     threads: int | None = None,
@@ -119,8 +124,16 @@ def sweep(
         before = time.perf_counter()
         near = project(costs, own, warm_start=warm.of(part), threads=threads)
         tally.projecting += time.perf_counter() - before
+        refuse_empty(near)
         warm.put(part, near.multipliers)
-        model.add(features[part], costs, near.point)
+        model.add(features[part], costs, _targets(costs, near.point, own.weights))
         size = np.sqrt(np.einsum("ij,ij->i", costs, costs))
-        tally.add(near, np.maximum(size, own.margins))
+        tally.add(near, np.maximum(size, own.margins), own.weights)
     return tally.sweep()
+
+
+def _targets(costs: np.ndarray, points: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """What the model is fitted to: the points, or as much of the way there as a sample counts."""
+    if (weights == 1.0).all():
+        return points
+    return costs + weights[:, None] * (points - costs)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .._arrays import is_torch, to_float64
 from ..errors import InputError, ShapeError
-from .contexts import check_length
+from .contexts import Ragged, check_length
 from .least_squares import chunks
 
 OPTIMISERS: dict[str, type[torch.optim.Optimizer]] = {
@@ -185,6 +185,8 @@ def threads_worth_it(module: nn.Module, batch_size: int) -> Iterator[None]:
 
 def _tensor(features: Any) -> Tensor:
     """A tensor with the memory of an array; a read-only array (a memory map) is copied first."""
+    if isinstance(features, Ragged):
+        return torch.from_numpy(features.padded())
     if isinstance(features, np.ndarray) and not features.flags.writeable:
         features = features.copy()
     return torch.as_tensor(features)

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from ..errors import InputError
 from ..losses import DecisionLoss, ProjectionLoss, projection_loss
 from ..metrics import decision_loss
+from ..mixed import MixedSets, Sets
 from ..optimality import OptimalitySet
 from . import checkpoint as checkpoints
 from .certificate import Certificate
@@ -87,11 +88,11 @@ class TrainSettings:
 def erm(
     model: CostModel | nn.Module,
     Z: Any,
-    sets: OptimalitySet,
+    sets: Sets,
     *,
     loss: DecisionLoss | None = None,
     true_costs: Any = None,
-    validation: tuple[Any, OptimalitySet] | None = None,
+    validation: tuple[Any, Sets] | None = None,
     monitor: Monitor | None = None,
     **settings: Any,
 ) -> History:
@@ -109,10 +110,11 @@ def erm(
     model = TorchModel(model) if isinstance(model, nn.Module) else model
     check_method(s.optimiser, model, s.inner_steps)
     check_data(len(Z), sets)
-    features = model.prepare(Z, sets.problem.n_variables)
+    features = model.prepare(Z, sets.n_parameters)
     module = model.module()
     if loss is None:  # no margin of its own: the loss takes that of the sets
-        loss = ProjectionLoss(sets.problem, None, power=s.power, delta=s.delta, threads=s.threads)
+        problem = sets.parts[0].problem if isinstance(sets, MixedSets) else sets.problem
+        loss = ProjectionLoss(problem, None, power=s.power, delta=s.delta, threads=s.threads)
     objective = Objective(module, loss, model.ridge, _truth(true_costs, loss, sets))
     stepper = make_stepper(
         s.optimiser, model, objective, step=s.step, decay=s.decay, inner_steps=s.inner_steps
@@ -146,7 +148,7 @@ def erm(
     return history
 
 
-def _truth(true_costs: Any, loss: DecisionLoss, sets: OptimalitySet) -> Tensor | None:
+def _truth(true_costs: Any, loss: DecisionLoss, sets: Sets) -> Tensor | None:
     if true_costs is None or not loss.needs_true_costs:
         return None
     check_data(len(true_costs), sets)
@@ -157,7 +159,7 @@ def _one_pass(
     stepper: Stepper,
     objective: Objective,
     features: Any,
-    sets: OptimalitySet,
+    sets: Sets,
     epoch: int,
     s: TrainSettings,
 ) -> dict[str, Any]:
@@ -172,7 +174,7 @@ def _one_pass(
     return objective.row() | {"step": step}
 
 
-def _last_look(objective: Objective, features: Any, sets: OptimalitySet) -> dict[str, Any]:
+def _last_look(objective: Objective, features: Any, sets: Sets) -> dict[str, Any]:
     """The row of a model that is not changed any more."""
     objective.restart()
     objective.module.eval()
@@ -209,7 +211,7 @@ class _Best:
         self,
         model: CostModel,
         module: nn.Module,
-        validation: tuple[Any, OptimalitySet] | None,
+        validation: tuple[Any, Sets] | None,
         objective: Objective,
         s: TrainSettings,
     ) -> None:
@@ -231,6 +233,7 @@ class _Best:
         if self._by_distance:
             loss = float(projection_loss(costs, sets, power=self._s.power, delta=self._s.delta))
         else:
+            assert isinstance(sets, OptimalitySet)  # other losses are of one problem
             loss = float(decision_loss(sets.problem, costs=costs, decisions=sets).mean())
         if loss < self.loss:
             self.epoch, self.loss = epoch, loss
@@ -247,9 +250,7 @@ class _Best:
 _FREE_TO_CHANGE = {"epochs", "checkpoint", "log", "threads", "verbose"}
 
 
-def _facts_of(
-    s: TrainSettings, features: Any, sets: OptimalitySet, loss: DecisionLoss
-) -> dict[str, Any]:
+def _facts_of(s: TrainSettings, features: Any, sets: Sets, loss: DecisionLoss) -> dict[str, Any]:
     """What two runs must have in common for one to go on from the other's checkpoint."""
     if s.checkpoint is None:
         return {}

@@ -3,12 +3,13 @@ what was reached."""
 
 from __future__ import annotations
 
+import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import as_costs, to_float64
+from .._arrays import as_costs, is_torch, to_float64
 from ..errors import InputError, ShapeError
 from ..optimality import OptimalitySet
 from .analysis import Analysis, analyse
@@ -17,13 +18,17 @@ from .group import Job
 from .kernel import Work, recertify, run_kernel
 from .result import Projection, ProjectionStatus
 
+if TYPE_CHECKING:
+    from ..mixed import MixedSets
+    from .gpu import DeviceSets
+
 _SOLVED = int(ProjectionStatus.SOLVED)
 METHODS = ("auto", "kernel", *FALLBACKS)
 
 
 def project(
     costs: Any,
-    sets: OptimalitySet,
+    sets: OptimalitySet | MixedSets | DeviceSets,
     *,
     method: str = "auto",
     tol: float = 1e-8,
@@ -43,7 +48,39 @@ def project(
     earlier Projection of the same sets (or its multipliers). `time_limit` is in seconds for the
     whole call. An instance is `solved` only if its residual, computed afresh from the definition,
     is at most `tol`.
+
+    Tensors on a GPU stay there: `sets` are uploaded once, or come as `sets.to(device)`. Nothing is
+    read back, so costs that are not finite end unsolved instead of being refused, and what the
+    kernels leave above `tol` stays so.
     """
+    if getattr(sets, "is_plain", True) is False:
+        from .formed import project_beyond
+
+        return project_beyond(
+            costs,
+            sets,
+            method=method,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            warm_start=warm_start,
+            threads=threads,
+        )
+    placed = on_device_of(costs, sets, method, time_limit)
+    if placed is not None:
+        from .gpu.run import project_tensors
+
+        check_options(len(costs), len(placed), method, tol, max_iter, time_limit, threads)
+        return project_tensors(
+            costs,
+            placed,
+            method=method,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            warm_start=warm_start,
+            threads=threads,
+        )
     if not isinstance(sets, OptimalitySet):
         raise InputError(
             f"`sets` must be an OptimalitySet; got {type(sets).__name__}. "
@@ -52,7 +89,7 @@ def project(
     q, restore = as_costs(costs, sets.problem.n_variables, "costs")
     # A read-only array has a type of its own, for which the kernels would be compiled anew.
     q = np.require(q, requirements=["C", "A", "W"])
-    _check_options(len(q), sets, method, tol, max_iter, time_limit, threads)
+    check_options(len(q), len(sets), method, tol, max_iter, time_limit, threads)
     deadline = None if time_limit is None else time.monotonic() + time_limit
     analysis = analyse(sets)
     job = Job(q, sets.entry_state, sets.row_active, sets.margins)
@@ -75,6 +112,23 @@ def project(
         late |= _hand_on(analysis, job, work, sets, method, tol, deadline)
     _certify_the_rest(analysis, job, work, sets)
     return _result(work, restore, tol, max_iter, late)
+
+
+def on_device_of(
+    costs: Any, sets: Any, method: str = "auto", time_limit: float | None = None
+) -> DeviceSets | None:
+    """The sets on a device, where they are there or the costs are on a GPU; else None."""
+    gpu = sys.modules.get("revealed.projection.gpu")  # loaded, if anything is on a device
+    if gpu is not None and isinstance(sets, gpu.DeviceSets):
+        return sets
+    if not (is_torch(costs) and costs.is_cuda and isinstance(sets, OptimalitySet)):
+        return None
+    if not sets.is_plain:
+        return None
+    if not sets.is_plain:
+        return None
+    # A solver asked for by name, and a clock, are for the CPU.
+    return sets.to(costs.device) if method in ("auto", "kernel") and time_limit is None else None
 
 
 def _certify_the_rest(analysis: Analysis, job: Job, work: Work, sets: OptimalitySet) -> None:
@@ -143,18 +197,19 @@ def _read_warm_start(warm_start: Any, sets: OptimalitySet, multipliers: np.ndarr
     return True
 
 
-def _check_options(
+def check_options(
     size: int,
-    sets: OptimalitySet,
+    expected: int,
     method: str,
     tol: float,
     max_iter: int,
     time_limit: float | None,
     threads: int | None,
 ) -> None:
-    if size != len(sets):
+    """Refuse a batch of the wrong length and options that mean nothing."""
+    if size != expected:
         raise ShapeError(
-            f"`costs` must have one row for each of the {len(sets)} decisions; got {size}. "
+            f"`costs` must have one row for each of the {expected} decisions; got {size}. "
             "Choose the sets of a batch with `sets[index]`."
         )
     if method not in METHODS:

@@ -4,6 +4,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+import numpy as np
+
+from ..errors import InputError
+
 
 class ProjectionStatus(IntEnum):
     """How the projection of one instance ended."""
@@ -12,6 +16,7 @@ class ProjectionStatus(IntEnum):
     INACCURATE = 1
     MAX_ITER = 2
     TIME_LIMIT = 3
+    EMPTY = 4
 
     @property
     def sentence(self) -> str:
@@ -28,6 +33,9 @@ _SENTENCES = {
     "`max_iter` or loosen `tol`.",
     ProjectionStatus.TIME_LIMIT: "Stopped at `time_limit` with a residual above `tol`; allow more "
     "time.",
+    ProjectionStatus.EMPTY: "No parameters of this form, within its limits, explain the decision: "
+    "there is nothing to project onto. Widen the limits, leave the sample out, or build the sets "
+    "with soft=100, which counts the miss instead.",
 }
 
 
@@ -53,3 +61,13 @@ class Projection:
     multipliers: Any
     """(B, m_eq + m_ub) v of the equalities, then mu >= 0 of the inequalities; pass the whole
     projection as `warm_start` to the next one."""
+
+
+def refuse_empty(projection: Projection) -> None:
+    """Name the first sample that nothing explains: its distance is not a number to learn from."""
+    empty = np.flatnonzero(np.asarray(projection.status) == ProjectionStatus.EMPTY)
+    if empty.size:
+        raise InputError(
+            f"Sample {empty[0]} of the batch cannot be learnt from ({empty.size} of "
+            f"{len(projection.status)} cannot). {ProjectionStatus.EMPTY.sentence}"
+        )

@@ -1,0 +1,241 @@
+"""Projection of parameters: by the kernel where it can, by a conic solver where it must.
+
+The kernel knows rows and signs, not limits and semidefinite blocks. But a nearest point of a larger
+set that happens to lie in the smaller one is nearest there too, so it is asked first and its answer
+kept wherever it obeys the limits; where it does not, it goes back and forth with them (see
+`alternate`). Corners of cones, forms with a metric of their own and whatever has not settled go to
+the conic solver. Letters: B instances, p parameters.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._arrays import as_costs, to_float64
+from .._conic import has_clarabel, in_threads, load_clarabel, smat
+from ..errors import InputError, ShapeError
+from .alternate import EXACT, Nearest, between_limits
+from .conic import nearest_parameters
+from .limits import Limits, is_limited
+from .result import Projection, ProjectionStatus
+
+if TYPE_CHECKING:
+    from ..optimality import OptimalitySet
+
+METHODS = ("auto", "kernel", "clarabel")
+WITHIN = 1e-9
+"""How far beyond a limit, relative to its size, an answer of the kernel may be."""
+
+
+def project_beyond(costs: Any, sets: Any, **options: Any) -> Projection:
+    """`project` for sets that are not plain costs of rows: parameters, or sets of several kinds."""
+    from ..mixed import MixedSets, project_mixed
+
+    if isinstance(sets, MixedSets):
+        return project_mixed(costs, sets, **options)
+    return project_parameters(costs, sets, **options)
+
+
+def project_parameters(
+    parameters: Any,
+    sets: OptimalitySet,
+    *,
+    method: str = "auto",
+    tol: float = 1e-8,
+    max_iter: int = 500,
+    time_limit: float | None = None,
+    warm_start: Any = None,
+    threads: int | None = None,
+) -> Projection:
+    """Nearest parameters (B, p) under which the decisions are optimal; see `project`."""
+    from .project import check_options
+
+    q, restore = as_costs(parameters, sets.n_parameters, "costs")
+    if method not in METHODS:
+        raise InputError(
+            f"`method` must be one of {', '.join(METHODS)} for sets of parameters; got {method!r}."
+        )
+    check_options(len(q), len(sets), method, tol, max_iter, time_limit, threads)
+    started = time.monotonic()
+    answer = _Answer(q, sets)
+    if method != "clarabel" and sets.lifted is not None:
+        options = {"tol": tol, "max_iter": max_iter, "time_limit": time_limit, "threads": threads}
+        options["method"] = method
+        answer.by_kernel(warm_start, options)
+    elif method == "kernel":
+        raise InputError(
+            'method="kernel" cannot serve these sets: their metric is not plain plus a few '
+            'directions. Use method="auto".'
+        )
+    if method != "kernel":
+        deadline = np.inf if time_limit is None else started + time_limit
+        if sets.lifted is None or has_clarabel():
+            answer.by_cones(tol, deadline, threads)
+    return answer.result(restore, tol)
+
+
+class _KernelCall:
+    """Nearest parameters of chosen instances in rows and signs alone, by the kernel."""
+
+    def __init__(self, sets: OptimalitySet, options: dict[str, Any]) -> None:
+        self._sets, self._options = sets, options
+
+    def __call__(self, q: np.ndarray, chosen: np.ndarray, start: np.ndarray | None) -> Nearest:
+        from .project import project
+
+        sets = self._sets if len(chosen) == len(self._sets) else self._sets[chosen]
+        metric = sets.metric
+        assert metric is not None
+        assert sets.lifted is not None
+        begin = q if sets.gradient is None else sets.gradient(q)
+        wide = np.zeros((len(q), sets.lifted.problem.n_variables))
+        wide[:, : begin.shape[1]] = begin
+        near = project(wide, sets.lifted, warm_start=start, **self._options)
+        move = (near.point[:, : begin.shape[1]] - begin) / metric.alpha[:, None]
+        point = q + (move if sets.gradient is None else sets.gradient.adjoint(move))
+        miss = 0.0 if sets.soft is None else 1.0 / sets.soft
+        near = replace(near, distance=near.distance / np.sqrt(metric.alpha))
+        return point, miss * (move**2).sum(axis=1), near
+
+
+class _Answer:
+    """The arrays of a Projection in the making."""
+
+    def __init__(self, q: np.ndarray, sets: OptimalitySet) -> None:
+        size = len(q)
+        self.q, self.sets = q, sets
+        base = sets.rows if sets.lifted is None else sets.lifted.rows
+        m = base.eq_rows.shape[0] + base.ub_rows.shape[0]
+        self.point = np.full(q.shape, np.nan)
+        self.distance, self.residual = np.full(size, np.inf), np.full(size, np.inf)
+        self.multipliers = np.zeros((size, m))
+        self.steps = np.zeros(size, np.int64)
+        self.status = np.full(size, ProjectionStatus.INACCURATE, np.int8)
+
+    def by_kernel(self, warm_start: Any, options: dict[str, Any]) -> None:
+        """Fill in the instances that rows, signs and limits tell all of."""
+        sets = self.sets
+        ready = np.arange(len(self.q))
+        if sets.normals is not None:
+            ready = ready[~sets.normals.present]
+        warm = _warm(warm_start, self.multipliers.shape)
+        call = _KernelCall(sets, options)
+        point, _, near = call(self.q[ready], ready, None if warm is None else warm[ready])
+        self._enter_all(ready, point, near)
+        if not is_limited(sets):
+            return
+        outside = ready[~_obeys(sets[ready], point)]
+        self.status[outside], self.residual[outside] = ProjectionStatus.INACCURATE, np.inf
+        if outside.size:
+            exact = _KernelCall(sets, options | {"tol": EXACT, "method": "kernel"})
+            self._between_limits(outside, exact, options["tol"])
+
+    def _between_limits(self, rest: np.ndarray, call: _KernelCall, tol: float) -> None:
+        q, own = self.q[rest], self.sets[rest]
+        size = np.maximum(np.linalg.norm(q, axis=1), own.margins)
+        settled = between_limits(
+            q,
+            Limits(own),
+            lambda target, live, start: call(target, rest[live], start),
+            size,
+            self.multipliers[rest],
+        )
+        self.point[rest], self.residual[rest] = settled.point, settled.residual
+        self.distance[rest] = settled.distance
+        self.multipliers[rest] = settled.multipliers
+        self.steps[rest] += settled.rounds
+        self.status[rest[settled.residual <= tol]] = ProjectionStatus.SOLVED
+
+    def _enter_all(self, ready: np.ndarray, point: np.ndarray, near: Projection) -> None:
+        self.point[ready], self.distance[ready] = point, near.distance
+        self.residual[ready], self.multipliers[ready] = near.residual, near.multipliers
+        self.steps[ready], self.status[ready] = near.iterations, near.status
+
+    def by_cones(self, tol: float, deadline: float, threads: int | None) -> None:
+        """Fill in the others, one by one."""
+        rest = np.flatnonzero(self.status != ProjectionStatus.SOLVED)
+        if not rest.size:
+            return
+        load_clarabel("Projection under this form")
+
+        def work(i: int) -> None:
+            b = int(rest[i])
+            left = deadline - time.monotonic()
+            if left <= 0:
+                self.status[b] = ProjectionStatus.TIME_LIMIT
+                return
+            self._enter(b, nearest_parameters(self.sets, self.q[b], b, left), tol)
+
+        in_threads(work, len(rest), threads or _cores())
+
+    def _enter(self, b: int, near: Any, tol: float) -> None:
+        self.point[b], self.distance[b], self.residual[b] = near[:3]
+        self.multipliers[b] = self._placed(near.multipliers)
+        self.steps[b] += near.iterations
+        if near.empty:
+            self.status[b] = ProjectionStatus.EMPTY
+        elif near.residual <= tol:
+            self.status[b] = ProjectionStatus.SOLVED
+        elif near.late:
+            self.status[b] = ProjectionStatus.TIME_LIMIT
+
+    def _placed(self, multipliers: np.ndarray) -> np.ndarray:
+        """Multipliers of the rows among those of the lifted rows, whose own are not known."""
+        own = self.sets.rows.eq_rows.shape[0]
+        result = np.zeros(self.multipliers.shape[1])
+        result[:own] = multipliers[:own]
+        after = len(multipliers) - own
+        if after:
+            result[-after:] = multipliers[own:]
+        return result
+
+    def result(self, restore: Any, tol: float) -> Projection:
+        solved = self.status == ProjectionStatus.SOLVED
+        arrays = (self.point, self.distance, self.residual, solved, self.status, self.steps)
+        return Projection(*(restore(array) for array in (*arrays, self.multipliers)))
+
+
+def _obeys(sets: OptimalitySet, point: np.ndarray) -> np.ndarray:
+    """(B,): whether parameters are within the limits, and the set one of rows and signs alone."""
+    good = np.ones(len(point), bool)
+    if sets.normals is not None:
+        good &= ~sets.normals.present
+    parameters, form = point, sets.form
+    if form is not None:
+        parameters = form.map(point)
+        for value, low, high in (
+            (point, form.lower, form.upper),
+            (parameters, form.cost_lower, form.cost_upper),
+        ):
+            size = WITHIN * np.maximum(np.abs(value).max(axis=1, initial=0.0), 1e-300)[:, None]
+            good &= ((value >= low - size) & (value <= high + size)).all(axis=1)
+    if sets.problem.semidefinite_block is not None:
+        good &= _is_semidefinite(parameters, *sets.problem.semidefinite_block)
+    return good
+
+
+def _is_semidefinite(parameters: np.ndarray, start: int, order: int) -> np.ndarray:
+    block = parameters[:, start : start + order * (order + 1) // 2]
+    values = np.linalg.eigvalsh(smat(block))
+    return values[:, 0] >= -WITHIN * np.abs(values).max(axis=1, initial=0.0)
+
+
+def _warm(warm_start: Any, shape: tuple[int, ...]) -> np.ndarray | None:
+    if warm_start is None:
+        return None
+    given = to_float64(getattr(warm_start, "multipliers", warm_start), "warm_start")
+    if given.shape != shape:
+        raise ShapeError(
+            f"`warm_start` must be a Projection of the same sets, or its multipliers of shape "
+            f"{shape}; got shape {given.shape}."
+        )
+    return given
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1

@@ -1,0 +1,125 @@
+"""What a decision says of its constraints: which entries are at a bound, which rows bind.
+
+Letters: B instances, n entries, m_ub inequality rows.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from ._arrays import to_float64
+from .errors import InfeasibleDecisionError, InputError, ShapeError
+from .problem import LinearProgram, constraint_gaps, row_scale
+
+
+class EntryState(IntEnum):
+    """Where an entry of a decision stands, which fixes the sign of its reduced cost."""
+
+    FREE = 0
+    AT_LOWER = 1
+    AT_UPPER = 2
+    FIXED = 3
+
+
+def checked_margins(margin: Any, size: int) -> np.ndarray:
+    """(B,) margins from one number, or one for each decision."""
+    array = to_float64(margin, "margin")
+    if array.ndim > 1 or (array.ndim == 1 and len(array) != size):
+        raise ShapeError(
+            f"`margin` must be one number or ({size},), one for each decision; "
+            f"got shape {array.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)).ravel())
+    if bad.size:
+        raise InputError(
+            f"`margin` must be finite and at least 0; got {array.ravel()[bad[0]]}. "
+            "Use 0 for plain optimality, 1 for the usual margin."
+        )
+    return np.array(np.broadcast_to(array, (size,)))
+
+
+def checked_soft(soft: Any) -> float | None:
+    """None, or a finite price above 0."""
+    if soft is None:
+        return None
+    if isinstance(soft, bool) or not (isinstance(soft, int | float | np.number) and soft > 0):
+        raise InputError(
+            f"`soft` must be None or a price above 0 for missing the conditions; got {soft!r}."
+        )
+    return float(soft)
+
+
+def checked_tolerance(tol: Any) -> float:
+    """A number from 0 to 0.1."""
+    array = to_float64(tol, "tol")
+    value = float(array) if array.ndim == 0 else np.nan
+    if not 0 <= value < 0.1:
+        raise InputError(f"`tol` must be at least 0 and below 0.1; got {tol}. The default is 1e-5.")
+    return value
+
+
+def refuse_infeasible(problem: LinearProgram, X: np.ndarray, tol: float) -> None:
+    """Name the first decision that breaks its constraints, and the one it breaks most."""
+    violation = np.asarray(problem.constraint_violation(X))
+    bad = np.flatnonzero(~(violation <= tol))
+    if bad.size:
+        b = int(bad[0])
+        raise InfeasibleDecisionError(
+            f"Decision {b} breaks {_worst_constraint(problem, X, b)}, a relative violation of "
+            f"{violation[b]:.3g} where {tol:g} is allowed ({len(bad)} of {len(X)} decisions do). "
+            "Check that decisions and constraints belong together, or raise `tol` if they are "
+            'merely inexact; infeasible="repair" moves them to the nearest that obey.'
+        )
+
+
+def _worst_constraint(problem: LinearProgram, X: np.ndarray, b: int) -> str:
+    """The constraint that decision b breaks most, in words."""
+    one, x = problem[np.array([b])], X[b : b + 1]
+    gaps = constraint_gaps(one, x)
+    kind = int(np.argmax([gap.max(initial=0.0) for gap in gaps]))
+    i = int(np.argmax(gaps[kind][0]))
+    got = (one.eq_rows.times(x), one.ub_rows.times(x), x, x)[kind][0, i]
+    limit = np.atleast_2d((one.b_eq, one.b_ub, one.lb, one.ub)[kind])[0, i]
+    what, name = (
+        (f"equality row {i}", "b_eq"),
+        (f"inequality row {i}", "b_ub"),
+        (f"the lower bound of entry {i}", "lb"),
+        (f"the upper bound of entry {i}", "ub"),
+    )[kind]
+    return f"{what}: it gives {got:.6g}, {name} is {limit:.6g}"
+
+
+def entry_states(
+    problem: LinearProgram, X: np.ndarray, tol: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(B, n) states, and each entry's relative distance from its nearest bound (0 where it has no
+    choice)."""
+    lb, ub = problem.lb, problem.ub
+    with np.errstate(invalid="ignore"):
+        below = np.abs(X - lb) / (1.0 + np.abs(lb))
+        above = np.abs(ub - X) / (1.0 + np.abs(ub))
+        fixed = ub - lb <= tol * (1.0 + np.minimum(np.abs(lb), np.abs(ub)))
+        fixed &= np.isfinite(ub - lb)  # inf <= inf: no bound at all is not a narrow one
+    # |x - inf| / (1 + inf) is NaN: no such bound, so infinitely far away.
+    below, above = (np.where(np.isnan(a), np.inf, a) for a in (below, above))
+    state = np.full(X.shape, EntryState.FREE, np.int8)
+    lower_first = below <= above
+    state[(below <= tol) & lower_first] = EntryState.AT_LOWER
+    state[(above <= tol) & ~lower_first] = EntryState.AT_UPPER
+    fixed = np.broadcast_to(fixed, X.shape)
+    state[fixed] = EntryState.FIXED
+    return state, np.where(fixed, 0.0, np.minimum(below, above))
+
+
+def active_rows(problem: LinearProgram, X: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    """(B, m_ub) whether each inequality binds, and its relative distance from binding."""
+    rows = problem.ub_rows
+    if rows.shape[0] == 0:
+        return np.zeros((len(X), 0), bool), np.zeros((len(X), 0))
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(problem.b_ub - rows.times(X)) / row_scale(rows, problem.b_ub, X)
+    gap = np.where(np.isnan(gap), np.inf, gap)
+    return np.ascontiguousarray(gap <= tol), gap
