@@ -36,7 +36,7 @@ class Rival:
     def __call__(self, problem, *, noise=None, **options):
         loss = self.kind(problem, **self.options | options)
         if noise is not None and hasattr(loss, "noise"):
-            loss.noise = lambda shape: torch.from_numpy(noise)
+            loss.noise = lambda shape, device=None: torch.from_numpy(noise)
         return loss
 
 

@@ -56,6 +56,7 @@ def test_metrics_that_need_no_truth(grid):
     loss = metrics.decision_loss(problem, **given)
     np.testing.assert_allclose(loss, ((best - X) ** 2).sum(axis=1))
     np.testing.assert_array_equal(metrics.accuracy(problem, **given), (loss == 0) * 1.0)
+    np.testing.assert_array_equal(metrics.exact(problem, **given), (loss == 0) * 1.0)
     gap = [c @ x - (paths @ c).min() for c, x in zip(C, X, strict=True)]
     np.testing.assert_allclose(metrics.suboptimality_loss(problem, **given), gap, atol=1e-12)
     np.testing.assert_allclose(
@@ -74,7 +75,9 @@ def test_metrics_that_need_the_truth(grid):
     share = regret.sum() / (true @ paths.T).min(axis=1).sum()
     assert metrics.relative_regret(problem, **given) == pytest.approx(share)
     assert share > 0.01
+    np.testing.assert_array_equal(metrics.optimal(problem, **given), (regret < 1e-9) * 1.0)
     given["decisions"] = None
+    np.testing.assert_array_equal(metrics.optimal(problem, **given), (regret < 1e-9) * 1.0)
     np.testing.assert_allclose(metrics.estimate_loss(problem, **given), regret, atol=1e-12)
     assert metrics.relative_regret(problem, **given) == pytest.approx(share)
 
@@ -172,6 +175,18 @@ def test_two_tied_decisions_share_one_half(grid):
         assert score.sum() == 1
 
 
+def test_a_tie_in_truth_counts_as_optimal_and_one_in_the_prediction_falls_one_way(grid):
+    problem, paths, C, _, _ = grid
+    equal = np.ones((len(paths), problem.n_variables))
+    predicted = C[: len(paths)]
+    best = metrics.optimal(problem, costs=predicted, decisions=paths, true_costs=equal)
+    assert best.tolist() == [1.0] * len(paths)
+    assert metrics.exact(problem, costs=equal, decisions=paths).sum() == 1
+    dearer = equal + 1e-5 * (1.0 - paths)  # under which each path is the only best one, by little
+    best = metrics.optimal(problem, costs=equal, decisions=paths, true_costs=dearer)
+    assert best.sum() == 1
+
+
 @pytest.mark.parametrize("level", [0.0, 1.0, 1e-8, 1e8])
 def test_equal_costs_share_the_point_among_all_paths(grid, level):
     """Each draw chooses one path, so the scores of all paths add up to 1 exactly."""
@@ -254,6 +269,7 @@ PER_INSTANCE = (
     metrics.normalised_suboptimality_loss,
     metrics.in_set,
     metrics.accuracy,
+    metrics.exact,
 )
 
 

@@ -84,7 +84,7 @@ def ours(loss_name, name, entry, noise=None, to=None, **options):
     to = TRANSLATIONS[name] if to is None else to
     loss = rv.losses.make_loss(loss_name, to.problem, reduction="none", **options)
     if noise is not None:
-        loss.noise = lambda shape: noise
+        loss.noise = lambda shape, device: noise
     costs = to.costs(entry["predicted"]).requires_grad_()
     value = loss(costs, to.decisions(entry["decisions"]), true_costs=to.costs(entry["true"]))
     value.sum().backward()

@@ -22,7 +22,7 @@ def samples(name, seed=0):
 
 def loss_with(problem, noise, **options):
     loss = SmoothedProjectionLoss(problem, n_samples=len(noise), reduction="none", **options)
-    loss.noise = lambda shape: noise
+    loss.noise = lambda shape, device: noise
     return loss
 
 
@@ -75,7 +75,7 @@ def test_no_margin_is_needed_to_keep_zero_out():
 def test_draws_come_in_opposite_pairs_and_repeat_with_the_seed():
     problem, decisions, costs = samples(PATH)
     loss = SmoothedProjectionLoss(problem, n_samples=5, seed=3)
-    first = loss.noise((5, 2, 4))
+    first = loss.noise((5, 2, 4), torch.device("cpu"))
     assert first.shape == (5, 2, 4)
     torch.testing.assert_close(first[:2], -first[3:])
     twice = []

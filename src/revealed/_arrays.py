@@ -51,7 +51,7 @@ def as_costs(costs: Any, n: int, name: str = "costs") -> tuple[np.ndarray, Resto
         restore = _torch_restorer(costs) if is_torch(costs) else _identity
         array = to_float64(costs, name)
     if array.ndim != 2 or array.shape[1] != n:
-        raise ShapeError(_batch_shape_message(array.shape, n, name))
+        raise ShapeError(batch_shape_message(array.shape, n, name))
     array = np.ascontiguousarray(array)
     if not np.isfinite(array).all():
         raise InputError(_not_finite_message(array, name))
@@ -128,7 +128,8 @@ def _torch_restorer(tensor: Any) -> Restore:
     return restore
 
 
-def _batch_shape_message(shape: tuple[int, ...], n: int, name: str) -> str:
+def batch_shape_message(shape: tuple[int, ...], n: int, name: str) -> str:
+    """The sentence that refuses a batch of the wrong shape."""
     message = f"`{name}` must have shape (B, {n}), one row for each instance; got {tuple(shape)}."
     if shape == (n,):
         return f"{message} For one instance use `{name}[None]`."

@@ -2,29 +2,45 @@
 
     decision_loss                  |x(c) - x*|^2                  always
     accuracy                       is x(c) = x*?                  always; larger is better
+    exact                          the same, ties as they fall    always; larger is better
     in_set                         does c explain x*?             always; larger is better
     suboptimality                  <P(c)/|P(c)|, x(c) - x*>       always: Gamma, free of scale
     suboptimality_loss             <c, x* - x(c)>                 always: its first predecessor
     normalised_suboptimality_loss  <c/|c|, x* - x(c)>             always: its second predecessor
     estimate_loss                  <c*, x(c) - x*>                needs the true costs c*
     relative_regret                its sum over that of <c*, x*>  needs c*; one number in all
+    optimal                        is x(c) as good as x*?         needs c*; larger is better
 
 x(c) is the decision of minimum predicted cost, x* the observed one, P(c) the nearest cost that
 explains x*. Costs and decisions are (B, n), numpy or torch, and so is the answer; decisions may
-be an `OptimalitySet`, whose own constraints are then used. A predicted cost for which no optimal
-decision exists is refused by name: there is nothing to measure.
+be an `OptimalitySet` or `DeviceSets`, whose own constraints are then used. A predicted cost for
+which no optimal decision exists is refused by name: there is nothing to measure.
+
+For costs on a GPU everything that needs no projection is measured there, and only whether there is
+a decision, or a single number, is read back.
 
 Letters: B instances, n cost entries.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ._arrays import Restore, as_costs
-from .errors import InputError, ShapeError
+from ._cases import (
+    Case,
+    case_of,
+    decide,
+    on_host,
+    sets_of,
+    solve,
+    tolerance_of,
+    true_case_of,
+    truth_beside,
+)
+from ._device import is_cuda
+from .errors import InputError
 from .optimality import OptimalitySet
 from .oracle import SolveStatus
 from .problem import LinearProgram
@@ -37,14 +53,16 @@ NOISE = 1e-6
 """Ties are broken by noise of this size, relative to the largest entry of the cost."""
 CLEAR = 30.0
 """What is decided by this many times the noise counts as decided, without a draw."""
+TIE = 1e-6
+"""Relative: a decision that costs this much above the optimum is as good."""
 BLANK = 1e-8
 """A projected cost below this share of the predicted one has no direction left."""
 
 
 def decision_loss(problem: LinearProgram, *, costs: Any, decisions: Any) -> Any:
     """(B,): |x(c) - x*|^2. For 0/1 decisions, the number of entries that differ."""
-    case = _case(problem, costs, decisions)
-    return case.restore(_squared_difference(_decide(case), case.decisions))
+    case = case_of(problem, costs, decisions, stay=True)
+    return case.restore(_squared_difference(decide(case), case.decisions))
 
 
 def estimate_loss(
@@ -55,9 +73,8 @@ def estimate_loss(
     `decisions` should be optimal under `true_costs`; None solves for them. Where they are not, a
     prediction that does better shows as a negative number.
     """
-    truth, decisions = _truth(problem, costs, decisions, true_costs)
-    case = _case(problem, costs, decisions)
-    return case.restore(_cost_of(truth, _decide(case) - case.decisions))
+    case, truth = true_case_of(problem, costs, decisions, true_costs)
+    return case.restore(_cost_of(truth, decide(case) - case.decisions))
 
 
 def relative_regret(
@@ -68,9 +85,29 @@ def relative_regret(
     A share of the optimum means nothing where `decisions` are not optimal under `true_costs`
     (observed with noise, say), so they are checked and refused; None solves for them.
     """
-    truth, decisions = _truth(problem, costs, decisions, true_costs)
-    case = _case(problem, costs, decisions)
-    return _share_of_optimum(case, truth, _cost_of(truth, _decide(case) - case.decisions))
+    case, truth = true_case_of(problem, costs, decisions, true_costs)
+    return _share_of_optimum(case, truth, _cost_of(truth, decide(case) - case.decisions))
+
+
+def optimal(problem: LinearProgram, *, costs: Any, decisions: Any = None, true_costs: Any) -> Any:
+    """(B,): 1 where x(c) costs no more than x* in truth (to a millionth), else 0.
+
+    The mean is the share of decisions that lose nothing, whether or not they are the observed ones:
+    of several that are best any will do. `decisions` as for `estimate_loss`.
+    """
+    case, truth = true_case_of(problem, costs, decisions, true_costs)
+    regret = _cost_of(truth, decide(case) - case.decisions)
+    terms = _cost_of(abs(truth), abs(case.decisions))
+    return case.restore(1.0 * (regret <= TIE * terms))
+
+
+def exact(problem: LinearProgram, *, costs: Any, decisions: Any) -> Any:
+    """(B,): 1 where the oracle's x(c) is x*, else 0; where decisions tie that is luck.
+
+    Plain and quick. `accuracy` gives each of several tied decisions its chance.
+    """
+    case = case_of(problem, costs, decisions, stay=True)
+    return case.restore(1.0 * _same_decision(decide(case), case.decisions, tolerance_of(decisions)))
 
 
 def suboptimality(
@@ -86,9 +123,9 @@ def suboptimality(
     sets if decisions are an OptimalitySet; None takes theirs. With margin 0 the projection of a
     cost that is wrong enough is 0 and has no direction: NaN.
     """
-    case = _case(problem, costs, decisions)
-    nearest = project(case.costs, _sets(case, decisions, margin)).point
-    return case.restore(_gamma(case, _decide(case), nearest))
+    case = case_of(problem, costs, decisions)
+    nearest = project(case.costs, sets_of(case, decisions, margin)).point
+    return case.restore(_gamma(case, decide(case), nearest))
 
 
 def suboptimality_loss(problem: LinearProgram, *, costs: Any, decisions: Any) -> Any:
@@ -99,8 +136,8 @@ def suboptimality_loss(problem: LinearProgram, *, costs: Any, decisions: Any) ->
     and Terekhov, 2019). It is measured in the unit of the prediction: half of c has half of it,
     and c = 0 makes it 0 for every decision. That is what Gamma mends.
     """
-    case = _case(problem, costs, decisions)
-    return case.restore(_cost_of(case.costs, case.decisions - _decide(case)))
+    case = case_of(problem, costs, decisions, stay=True)
+    return case.restore(_cost_of(case.costs, case.decisions - decide(case)))
 
 
 def normalised_suboptimality_loss(problem: LinearProgram, *, costs: Any, decisions: Any) -> Any:
@@ -109,9 +146,9 @@ def normalised_suboptimality_loss(problem: LinearProgram, *, costs: Any, decisio
     Free of the scale of c, and NaN at c = 0. Still measured by the prediction itself: near a tie
     it is close to 0 however wrong the decision. Gamma asks a cost that explains x* instead.
     """
-    case = _case(problem, costs, decisions)
-    gap = _cost_of(case.costs, case.decisions - _decide(case))
-    return case.restore(_over(gap, np.linalg.norm(case.costs, axis=1)))
+    case = case_of(problem, costs, decisions, stay=True)
+    gap = _cost_of(case.costs, case.decisions - decide(case))
+    return case.restore(_over(gap, _length(case.costs)))
 
 
 def in_set(
@@ -126,8 +163,8 @@ def in_set(
 
     The mean is the share inside. Nothing is solved, one projection each.
     """
-    case = _case(problem, costs, decisions)
-    inside = np.asarray(_sets(case, decisions, margin).contains(case.costs, tol=tol))
+    case = case_of(problem, costs, decisions)
+    inside = np.asarray(sets_of(case, decisions, margin).contains(case.costs, tol=tol))
     return case.restore(inside.astype(np.float64))
 
 
@@ -148,10 +185,10 @@ def accuracy(
     Cost: one solve each, one projection for those that match, and `draws` solves for each
     instance in which no decision wins by 30 times the noise.
     """
-    case = _case(problem, costs, decisions)
+    case = case_of(problem, costs, decisions)
     _check_draws(draws)
-    X, limit = _decide(case), CLEAR * NOISE * _largest(case.costs)
-    tol = decisions.tol if isinstance(decisions, OptimalitySet) else 1e-5
+    X, limit = decide(case), CLEAR * NOISE * _largest(case.costs)
+    tol = tolerance_of(decisions)
     sets = OptimalitySet(case.problem, case.decisions, limit, tol=tol)
     matched = _same_decision(X, case.decisions, tol)
     score = matched.astype(np.float64)
@@ -179,8 +216,8 @@ def summary(
     `decision_loss`, `suboptimality` and its two predecessors, `h` (1/2 dist^2), `in_set`; with
     true costs also `estimate_loss` and `relative_regret`. NaN for an empty batch.
     """
-    case = _case(problem, costs, decisions)
-    X, sets = _decide(case), _sets(case, decisions, margin)
+    case = case_of(problem, costs, decisions)
+    X, sets = decide(case), sets_of(case, decisions, margin)
     p = project(case.costs, sets)
     length = np.linalg.norm(case.costs, axis=1)
     gap = _cost_of(case.costs, case.decisions - X)
@@ -194,107 +231,32 @@ def summary(
     }
     means = {name: _mean(values) for name, values in each.items()}
     if true_costs is not None:
-        truth, _ = _truth(problem, costs, decisions, true_costs)
+        truth = truth_beside(case.costs, true_costs)
         regret = _cost_of(truth, X - case.decisions)
         means["estimate_loss"] = _mean(regret)
         means["relative_regret"] = _share_of_optimum(case, truth, regret) if len(X) else np.nan
     return means
 
 
-# --- what comes in -------------------------------------------------------------------------------
+# --- formulas, on arrays and on tensors ----------------------------------------------------------
 
 
-class _Case(NamedTuple):
-    """A checked batch: each instance's constraints, predicted cost and observed decision."""
-
-    problem: LinearProgram
-    costs: np.ndarray
-    decisions: np.ndarray
-    restore: Restore
-
-    def take(self, b: int) -> _Case:
-        index = np.array([b])
-        return _Case(self.problem[index], self.costs[index], self.decisions[index], self.restore)
+def _squared_difference(X: Any, Y: Any) -> Any:
+    return ((X - Y) ** 2).sum(1)
 
 
-def _case(problem: LinearProgram, costs: Any, decisions: Any) -> _Case:
-    C, restore = as_costs(costs, problem.n_variables)
-    if isinstance(decisions, OptimalitySet):
-        _same_form(decisions.problem, problem)
-        problem, X = decisions.problem, decisions.decisions
-    else:
-        X, _ = as_costs(decisions, problem.n_variables, "decisions")
-    if len(C) != len(X):
-        raise ShapeError(
-            f"`costs` and `decisions` must have one row for each instance; got {len(C)} costs "
-            f"and {len(X)} decisions."
-        )
-    problem.check_batch(len(C), "costs")
-    return _Case(problem, C, X, restore)
+def _cost_of(C: Any, X: Any) -> Any:
+    return (C * X).sum(1)
 
 
-def _truth(
-    problem: LinearProgram, costs: Any, decisions: Any, true_costs: Any
-) -> tuple[np.ndarray, Any]:
-    """True costs (B, n), and decisions: the given ones, or the best under them."""
-    C, _ = as_costs(true_costs, problem.n_variables, "true_costs")
-    size = len(as_costs(costs, problem.n_variables)[0])
-    if len(C) != size:
-        raise ShapeError(
-            f"`true_costs` must have one row for each of the {size} rows of `costs`; got {len(C)}."
-        )
-    return C, _solve(problem, C, "true") if decisions is None else decisions
+def _length(C: Any) -> Any:
+    return (C * C).sum(1) ** 0.5
 
 
-def _sets(case: _Case, decisions: Any, margin: float | None) -> OptimalitySet:
-    if not isinstance(decisions, OptimalitySet):
-        return OptimalitySet(case.problem, case.decisions, 1.0 if margin is None else margin)
-    if margin is not None and (decisions.margins != margin).any():
-        theirs = np.unique(decisions.margins)
-        told = f"{theirs[0]:g}" if len(theirs) == 1 else f"{len(theirs)} different ones"
-        raise InputError(
-            f"`margin` is {margin:g}, but the sets were built with {told}. "
-            "Use margin=None to take theirs."
-        )
-    return decisions
-
-
-def _same_form(given: LinearProgram, expected: LinearProgram) -> None:
-    for part in (lambda p: p.eq_rows.shape, lambda p: p.ub_rows.shape):
-        if part(given) != part(expected):
-            raise ShapeError(f"The sets are of another problem: {given!r} instead of {expected!r}.")
-
-
-def _decide(case: _Case) -> np.ndarray:
-    return _solve(case.problem, case.costs, "predicted")
-
-
-def _solve(problem: LinearProgram, C: np.ndarray, kind: str) -> np.ndarray:
-    """(B, n): decisions of minimum cost; refuses costs that have none."""
-    answer = problem.solve(C)
-    bad = np.flatnonzero(answer.status != SolveStatus.OPTIMAL)
-    if bad.size:
-        status = SolveStatus(int(answer.status[bad[0]]))
-        raise InputError(
-            f"The {kind} cost of instance {bad[0]} has no optimal decision ({status.name}; "
-            f"{len(bad)} of {len(C)} instances have none). {status.sentence}"
-        )
-    return answer.x
-
-
-# --- formulas on arrays --------------------------------------------------------------------------
-
-
-def _squared_difference(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    return ((X - Y) ** 2).sum(axis=1)
-
-
-def _cost_of(C: np.ndarray, X: np.ndarray) -> np.ndarray:
-    return (C * X).sum(axis=1)
-
-
-def _over(value: np.ndarray, length: np.ndarray) -> np.ndarray:
+def _over(value: Any, length: Any) -> Any:
     """value / length, NaN where the length is 0."""
+    if is_cuda(value):
+        return value / length.where(length > 0, np.nan)
     return np.divide(value, length, out=np.full(len(value), np.nan), where=length > 0)
 
 
@@ -302,31 +264,31 @@ def _mean(values: np.ndarray) -> float:
     return float(np.mean(values)) if len(values) else np.nan
 
 
-def _gamma(case: _Case, X: np.ndarray, nearest: np.ndarray) -> np.ndarray:
+def _gamma(case: Case, X: np.ndarray, nearest: np.ndarray) -> np.ndarray:
     length = np.linalg.norm(nearest, axis=1)
     length[length <= BLANK * np.linalg.norm(case.costs, axis=1)] = 0.0
     return _over(_cost_of(nearest, X - case.decisions), length)
 
 
-def _share_of_optimum(case: _Case, truth: np.ndarray, regret: np.ndarray) -> float:
+def _share_of_optimum(case: Case, truth: Any, regret: Any) -> float:
     """Sum of regrets over sum of optimal values, once the decisions have proved optimal."""
     value = _cost_of(truth, case.decisions)
-    best = _cost_of(truth, _solve(case.problem, truth, "true"))
-    terms = _cost_of(np.abs(truth), np.abs(case.decisions))
-    bad = np.flatnonzero(value - best > OPTIMAL * terms)
-    if bad.size:
+    best = _cost_of(truth, solve(case.problem, truth, "true"))
+    above = value - best > OPTIMAL * _cost_of(abs(truth), abs(case.decisions))
+    if bool(above.any()):
+        value, best, bad = on_host(value), on_host(best), np.flatnonzero(on_host(above))
         raise InputError(
             f"Decision {bad[0]} costs {value[bad[0]]:.6g} under its true cost, where "
             f"{best[bad[0]]:.6g} is possible ({len(bad)} of {len(value)} decisions are not "
             "optimal). Regret is relative to the optimum: use decisions=None to solve for it."
         )
-    total = np.abs(value).sum()
+    total = float(abs(value).sum())
     if not total > 0:
         raise InputError(
             "Relative regret needs optimal values other than 0 to be relative to; all "
             f"{len(value)} are 0. Use `estimate_loss`."
         )
-    return float(regret.sum() / total)
+    return float(regret.sum()) / total
 
 
 # --- ties ----------------------------------------------------------------------------------------
@@ -338,8 +300,8 @@ def _largest(C: np.ndarray) -> np.ndarray:
     return np.where(largest > 0, largest, 1.0)
 
 
-def _same_decision(X: np.ndarray, Y: np.ndarray, tol: float) -> np.ndarray:
-    return np.all(np.abs(X - Y) <= tol * (1.0 + np.abs(Y)), axis=1)
+def _same_decision(X: Any, Y: Any, tol: float) -> Any:
+    return (abs(X - Y) <= tol * (1.0 + abs(Y))).all(1)
 
 
 def _noise(draws: int, n: int, seed: int) -> np.ndarray:
@@ -347,7 +309,7 @@ def _noise(draws: int, n: int, seed: int) -> np.ndarray:
     return np.vstack([half, -half])
 
 
-def _chance(one: _Case, noise: np.ndarray, tol: float) -> float:
+def _chance(one: Case, noise: np.ndarray, tol: float) -> float:
     """The share of draws in which the decision of this instance is the best."""
     problem = one.problem[np.zeros(len(noise), np.int64)]
     unit = one.costs / _largest(one.costs)[:, None]

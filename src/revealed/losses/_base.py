@@ -5,6 +5,11 @@
 
 A rival is a subclass with one method, `per_sample`: the value and the gradient of each sample.
 
+Costs on a GPU stay there. Where the oracle does too (paths), a step reads nothing back and can be
+captured in a CUDA graph after an ordinary call. What only reading could tell is then not refused
+but seen in the result: a sample whose costs are not finite or have no best decision has a loss and
+a gradient of NaN.
+
 Letters: B samples, n cost entries.
 """
 
@@ -18,10 +23,12 @@ import torch
 from torch import Tensor
 
 from .._arrays import as_costs
+from .._device import as_device_costs, is_cuda
 from ..errors import InputError, ShapeError
-from ..optimality import OptimalitySet
+from ..optimality import OptimalitySet, check_program
 from ..oracle import SolveStatus
 from ..problem import LinearProgram
+from ..projection.gpu import DeviceSets
 from ._memory import as_keys
 from ._reduce import check_reduction, reduce_with_gradient
 
@@ -40,6 +47,8 @@ class Batch:
     """(B, n), for losses that need them."""
     sets: OptimalitySet | None
     """What the decisions came as, where they came as sets."""
+    device_sets: DeviceSets | None = None
+    """The same where they came as sets on a device and the loss works there."""
 
     def decide(self, costs: Tensor) -> Tensor:
         """(B, n): decisions of minimum cost under other costs for the same samples.
@@ -60,12 +69,16 @@ class DecisionLoss(torch.nn.Module):
     """Short, as in tables and configuration files."""
     oracle_calls: ClassVar[str]
     """How many forward problems a step solves for each sample, in words."""
+    works_on_device: ClassVar[bool] = False
+    """Whether `per_sample` takes batches that are on a GPU; others get a copy on the CPU."""
+    linear_only: ClassVar[bool] = True
+    """Whether the loss is about linear programs; other problems are refused then."""
     needs_true_costs: bool = False
     """Whether `true_costs` must be given: such a loss cannot learn from decisions alone."""
 
     def __init__(self, problem: LinearProgram, *, reduction: str = "mean") -> None:
         super().__init__()
-        check_problem(problem)
+        check_problem(problem, linear_only=self.linear_only)
         check_reduction(reduction)
         self.problem, self.reduction = problem, reduction
 
@@ -86,7 +99,7 @@ class DecisionLoss(torch.nn.Module):
         index: Any = None,
         weights: Any = None,
     ) -> Tensor:
-        """The loss of costs (B, n) against decisions, (B, n) or an OptimalitySet.
+        """The loss of costs (B, n) against decisions: (B, n), an OptimalitySet or DeviceSets.
 
         `index` says which instances raw decisions belong to where constraints differ by instance.
         `weights` (B,) are constants of at least 0. `true_costs` (B, n) are read by losses that need
@@ -113,14 +126,10 @@ class DecisionLoss(torch.nn.Module):
 
     def _batch(self, costs: Any, decisions: Any, true_costs: Any, index: Any) -> Batch:
         n = self.problem.n_variables
-        q = as_tensor64(costs, n)
-        sets = decisions if isinstance(decisions, OptimalitySet) else None
-        if sets is not None:
-            check_same_form(sets.problem, self.problem)
-            problem, x = sets.problem, torch.from_numpy(sets.decisions)
-        else:
-            problem = own_instances(self.problem, index, len(q))
-            x = as_tensor64(decisions, n, "decisions")
+        refuse_non_tensor(costs)
+        device = costs.device if self.works_on_device and is_cuda(costs) else torch.device("cpu")
+        q = as_tensor64(costs, n, "costs", device)
+        problem, x, sets = self._observed(decisions, index, len(q), device)
         truth = None
         if self.needs_true_costs:
             if true_costs is None:
@@ -129,7 +138,7 @@ class DecisionLoss(torch.nn.Module):
                     "Where only decisions are known, use a loss that needs no more, such as "
                     "ProjectionLoss."
                 )
-            truth = as_tensor64(true_costs, n, "true_costs").to(q.device)
+            truth = as_tensor64(true_costs, n, "true_costs", device)
         for name, part in (("decisions", x), ("true_costs", truth)):
             if part is not None and part.shape != q.shape:
                 raise ShapeError(
@@ -137,16 +146,38 @@ class DecisionLoss(torch.nn.Module):
                     f"got {len(part)}."
                 )
         problem.check_batch(len(q), "costs")
-        return Batch(problem, q, x.to(q.device), truth, sets)
+        if isinstance(sets, DeviceSets):
+            return Batch(problem, q, x, truth, None, sets)
+        return Batch(problem, q, x, truth, sets)
+
+    def _observed(
+        self, decisions: Any, index: Any, size: int, device: torch.device
+    ) -> tuple[LinearProgram, Tensor, OptimalitySet | DeviceSets | None]:
+        """The constraints of the samples, their decisions (B, n), and the sets if there are any."""
+        if isinstance(decisions, DeviceSets):
+            check_same_form(decisions.table.host.problem, self.problem)
+            if self.works_on_device:
+                return decisions.problem, decisions.decisions.to(device), decisions
+            decisions = decisions.on_host()
+        if isinstance(decisions, OptimalitySet):
+            check_same_form(decisions.problem, self.problem)
+            x = torch.from_numpy(decisions.decisions).to(device)
+            return decisions.problem, x, decisions
+        problem = own_instances(self.problem, index, size)
+        x = as_tensor64(decisions, self.problem.n_variables, "decisions", device)
+        return problem, x, None
 
 
 def decide(problem: LinearProgram, costs: Tensor, size: int) -> Tensor:
-    """Decisions (k B, n) of minimum cost, on the device of `costs`; B is `size`."""
+    """Decisions (k B, n) of minimum cost, on the device of `costs`; B is `size`.
+
+    Where a sample has none it is refused, or on a GPU, where refusing would mean waiting, NaN.
+    """
     rounds = len(costs) // size if size else 1
     if problem.n_instances is not None and rounds > 1:
         problem = problem[np.tile(np.arange(size), rounds)]
     solution = problem.solve(costs)
-    if torch.count_nonzero(solution.status):  # OPTIMAL is 0
+    if not is_cuda(costs) and torch.count_nonzero(solution.status):  # OPTIMAL is 0
         row = int(torch.nonzero(torch.as_tensor(solution.status) != SolveStatus.OPTIMAL)[0])
         status = SolveStatus(int(solution.status[row]))
         raise InputError(
@@ -160,12 +191,15 @@ def decide(problem: LinearProgram, costs: Tensor, size: int) -> Tensor:
 # --- checks --------------------------------------------------------------------------------------
 
 
-def check_problem(problem: Any) -> None:
-    """Refuse anything but a LinearProgram."""
-    if not isinstance(problem, LinearProgram):
+def check_problem(problem: Any, *, linear_only: bool = True) -> None:
+    """Refuse what is not a problem, and all but a LinearProgram where only that will do."""
+    if not linear_only:
+        check_program(problem)
+    elif not isinstance(problem, LinearProgram):
         raise InputError(
             f"`problem` must be a LinearProgram; got {type(problem).__name__}. "
-            "Build one with rv.LinearProgram(...) or from rv.problems."
+            "Build one with rv.LinearProgram(...) or from rv.problems. For other problems there "
+            "is ProjectionLoss."
         )
 
 
@@ -186,12 +220,15 @@ def own_instances(problem: LinearProgram, index: Any, size: int) -> LinearProgra
     return problem[as_keys(index, size)]
 
 
-def as_tensor64(values: Any, n: int, name: str = "costs") -> Tensor:
-    """(B, n) float64 on the CPU, checked and detached; costs must come as a tensor."""
-    if name == "costs":
-        refuse_non_tensor(values)
+def as_tensor64(values: Any, n: int, name: str, device: torch.device) -> Tensor:
+    """(B, n) float64 on `device`, detached and checked.
+
+    What is on a GPU already and stays there is checked by its shape alone.
+    """
+    if is_cuda(values) and values.device == device:
+        return as_device_costs(values, n, name).double()
     array = as_costs(values, n, name)[0]
-    return torch.from_numpy(array if array.flags.writeable else array.copy())
+    return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device)
 
 
 def refuse_non_tensor(costs: Any) -> None:

@@ -26,9 +26,9 @@ MOST_KEPT = 1 << 27
 
 NONE, LOWER, UPPER, BOTH = 0, 1, -1, 2
 _FREE, _FIXED = int(EntryState.FREE), int(EntryState.FIXED)
-_ARTIFICIAL = 4
+ARTIFICIAL = 4
 """State of an equality's logical, which becomes basic only where the row depends on others."""
-_NOTHING = 1e-9
+NOTHING = 1e-9
 """A pivot of at most this, in rows scaled to 1, is rounding."""
 
 
@@ -122,7 +122,7 @@ def bases_of(sets: OptimalitySet, reduced: np.ndarray | None, device: torch.devi
 
 def _states(sets: OptimalitySet, n: int, m: int) -> np.ndarray:
     """(B, n + m): the state of every column; a slack is at its lower bound where its row binds."""
-    state = np.full((len(sets), n + m), _ARTIFICIAL, np.int8)
+    state = np.full((len(sets), n + m), ARTIFICIAL, np.int8)
     state[:, :n] = sets.entry_state
     n_equalities = m - sets.row_active.shape[1]
     state[:, n + n_equalities :] = np.where(sets.row_active, EntryState.AT_LOWER, EntryState.FREE)
@@ -167,7 +167,7 @@ def _pivot(row, state, reduced, logical):
     """The column whose reduced cost is the first to reach 0 along the row; free ones before all."""
     best, least, rank = logical, np.inf, 3
     for j in range(len(row)):
-        if state[j] == _ARTIFICIAL or abs(row[j]) <= _NOTHING:
+        if state[j] == ARTIFICIAL or abs(row[j]) <= NOTHING:
             continue
         own = 0 if state[j] == _FREE else (2 if state[j] == _FIXED else 1)
         ratio = abs(reduced[j] / row[j]) if own == 1 else 1.0 / abs(row[j])

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from .._arrays import is_torch
 from ..errors import InputError, ShapeError
 
 LARGEST = 1 << 24
 """Sample numbers below this are places in a table; others are looked up one by one."""
+MOST_LINES = 1 << 17
+"""Most lines of a DeviceMemory that grows with the sample numbers it is given."""
 
 
 class Memory:
@@ -67,6 +71,48 @@ class Memory:
             grown = np.zeros((2 * self._count, width))
             grown[: len(self._rows)] = self._rows.reshape(len(self._rows), width)
             self._rows = grown
+
+
+class DeviceMemory:
+    """Rows of numbers by sample number on a device, read and written without asking the host.
+
+    There is a fixed number of lines, and a sample's is what its number leaves on division by it:
+    any integers will do, and samples that share a line only start farther from their answer. A line
+    that was never written is not finite.
+    """
+
+    def __init__(self) -> None:
+        self.rows: Tensor | None = None
+
+    def places(self, index: Any, size: int) -> Tensor:
+        """(B,) lines of these samples, of which `size` are expected."""
+        assert self.rows is not None  # `reserve` comes first
+        index = torch.as_tensor(index)
+        if tuple(index.shape) != (size,) or index.is_floating_point():
+            index = torch.as_tensor(as_keys(index, size))  # which says what is wrong
+        index = index.to(self.rows.device, torch.int64, non_blocking=True)
+        return index.remainder(len(self.rows))
+
+    def reserve(self, lines: int, width: int, device: torch.device) -> Tensor:
+        """The lines, at least `lines` of them; those already written are kept."""
+        old = self.rows
+        if old is not None and old.device == device and len(old) >= lines:
+            return old
+        rows = torch.full((max(lines, 1), width), torch.nan, dtype=torch.float64, device=device)
+        if old is not None and old.device == device:
+            rows[: len(old)] = old
+        self.rows = rows
+        return rows
+
+    def keep(self, places: Tensor, values: Tensor) -> None:
+        """Remember `values` (B, m); which one of a sample that comes twice is not said."""
+        assert self.rows is not None
+        self.rows.index_copy_(0, places, values)
+
+    def forget(self) -> None:
+        """Drop what was kept, in place, for a captured graph knows where it is."""
+        if self.rows is not None:
+            self.rows.fill_(torch.nan)
 
 
 def as_keys(index: Any, size: int) -> np.ndarray:

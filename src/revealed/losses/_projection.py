@@ -11,9 +11,8 @@ residual itself. Letters: B samples, n cost entries.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -21,16 +20,19 @@ from torch import Tensor
 
 from .._arrays import as_costs, to_float64
 from ..errors import InputError
+from ..forms import CostForm
+from ..mixed import MixedSets, Sets, padded
 from ..optimality import OptimalitySet
 from ..problem import LinearProgram
 from ..projection import Projection, ProjectionStatus, project
+from ..projection.gpu import DeviceSets, project_on_device
+from ..projection.project import on_device_of
+from ..projection.result import refuse_empty
 from ._base import DecisionLoss, check_same_form, own_instances, refuse_non_tensor
+from ._device import OnDevice, distance_on_device, with_device_weights
+from ._distance import check_delta, check_power, length_of, value_and_gradient
 from ._memory import Memory, as_keys
 from ._reduce import check_reduction, reduce_with_gradient
-
-POWERS = (1, 2, "huber")
-INSIDE = 1e-10
-"""A distance of at most this share of the cost is rounding: its direction means nothing."""
 
 
 class UnsolvedProjectionWarning(UserWarning):
@@ -66,16 +68,28 @@ class ProjectionLoss(DecisionLoss):
 
     `margin=None` takes the margin of the sets it is given (1 for raw decisions); any other value
     must agree with theirs. The module has no parameters and its `state_dict` is empty.
+
+    `problem` may be a QuadraticProgram or a ConvexProgram too, and `form` a CostForm: then what is
+    predicted are parameters (B, p). Sets of several problems (`OptimalitySet.concatenate`) take
+    costs filled up to the longest. Samples count as much as the `weights` of their sets say.
+
+    Costs on a GPU are dealt with there. With `device_sets = sets.to("cuda")` and
+    `loss_fn(net(z[i]), device_sets[i], index=i)` nothing goes to the host and back, the warm starts
+    live on the device, and after a first call the step can be captured in a CUDA graph. Unsolved
+    projections are then counted without a warning, and costs shorter than float64 are projected to
+    1e-6 of the move instead of 1e-8, which is still finer than their own rounding.
     """
 
     name = "projection"
     oracle_calls = "none"
+    linear_only = False
 
     def __init__(
         self,
-        problem: LinearProgram,
+        problem: Any,
         margin: float | None = 1.0,
         *,
+        form: CostForm | None = None,
         power: int | str = 2,
         delta: float = 1.0,
         reduction: str = "mean",
@@ -85,20 +99,21 @@ class ProjectionLoss(DecisionLoss):
         super().__init__(problem, reduction=reduction)
         check_power(power)
         check_delta(delta)
-        self.margin = _one_margin(margin)
+        self.margin, self.form = _one_margin(margin), form
         self.power, self.delta = power, float(delta)
         self.warm_start, self.threads = warm_start, threads
         self._memory, self._seen = Memory(), _Seen()
+        self._device = OnDevice()
 
     @property
     def projection(self) -> Projection | None:
-        """Of the last call, in numpy arrays."""
-        return self._seen.last
+        """Of the last call, in numpy arrays; asking waits for the device."""
+        return self._seen.last or self._device.projection()
 
     @property
     def size(self) -> np.ndarray | None:
         """(B,) length of each cost of the last call or, where that is more, its margin."""
-        return self._seen.size
+        return self._device.size() if self._seen.last is None else self._seen.size
 
     @property
     def steps(self) -> int:
@@ -107,8 +122,9 @@ class ProjectionLoss(DecisionLoss):
 
     @property
     def unsolved(self) -> int:
-        """Projections of all calls so far that ended above their tolerance."""
-        return self._seen.unsolved
+        """Projections of all calls so far that ended above their tolerance; asking waits for the
+        device."""
+        return self._seen.unsolved + self._device.unsolved()
 
     def evaluate(
         self,
@@ -119,14 +135,19 @@ class ProjectionLoss(DecisionLoss):
         index: Any = None,
         weights: Any = None,
     ) -> Tensor:
-        """The loss of costs (B, n) against decisions, (B, n) or an OptimalitySet.
+        """The loss of costs (B, n) against decisions: (B, n), an OptimalitySet or DeviceSets.
 
         `weights` (B,) are constants of at least 0. `true_costs` are not looked at.
         """
         refuse_non_tensor(costs)
-        q, _ = as_costs(costs, self.problem.n_variables)
+        if isinstance(decisions, DeviceSets) or (
+            costs.is_cuda and getattr(decisions, "is_plain", self._is_plain)
+        ):
+            return self._evaluate_on_device(costs, decisions, index, weights)
+        q, _ = as_costs(costs, self._width(decisions))
         keys = None if index is None else as_keys(index, len(q))
         sets = self._sets(decisions, index, len(q))
+        q = padded(q, sets) if isinstance(sets, MixedSets) else q
         if keys is None or not self.warm_start:
             p = project(q, sets, threads=self.threads)
         else:
@@ -137,11 +158,23 @@ class ProjectionLoss(DecisionLoss):
         self._take_stock(p)
         size = self._seen.size = length_of(q, sets.margins)
         each = value_and_gradient(q, p, size, self.power, self.delta)
+        weights = with_own_weights(weights, sets)
         return reduce_with_gradient(costs, *each, reduction=self.reduction, weights=weights)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether raw decisions make sets of plain costs."""
+        return self.form is None and isinstance(self.problem, LinearProgram)
+
+    def _width(self, decisions: Any) -> int:
+        """How many numbers are predicted for a sample."""
+        own = self.problem if self.form is None else self.form
+        return getattr(decisions, "n_parameters", own.n_parameters)
 
     def forget(self) -> None:
         """Drop the warm starts, so that the next epoch begins like the first."""
         self._memory = Memory()
+        self._device.memory.forget()
 
     def extra_repr(self) -> str:
         bend = f", delta={self.delta:g}" if self.power == "huber" else ""
@@ -150,22 +183,52 @@ class ProjectionLoss(DecisionLoss):
             f"reduction={self.reduction!r}"
         )
 
-    def _sets(self, decisions: Any, index: Any, size: int) -> OptimalitySet:
-        if not isinstance(decisions, OptimalitySet):
+    def _sets(self, decisions: Any, index: Any, size: int) -> Any:
+        if not isinstance(decisions, Sets):
             problem = own_instances(self.problem, index, size)
-            return OptimalitySet(problem, decisions, 1.0 if self.margin is None else self.margin)
-        check_same_form(decisions.problem, self.problem)
+            margin, form = 1.0 if self.margin is None else self.margin, self.form
+            if form is not None and form.n_instances is not None and index is not None:
+                form = form[as_keys(index, size)]
+            return OptimalitySet(problem, decisions, margin, form=form)
+        if isinstance(decisions, OptimalitySet):
+            check_same_form(decisions.problem, self.problem)
         if self.margin is not None and (decisions.margins != self.margin).any():
-            raise InputError(
-                f"The loss has margin {self.margin:g}, the sets {_in_words(decisions.margins)}. "
-                "Build both with one margin, or the loss with margin=None to take that of the sets."
-            )
+            self._refuse_margins(decisions.margins)
         return decisions
+
+    def _evaluate_on_device(
+        self, costs: Tensor, decisions: Any, index: Any, weights: Any
+    ) -> Tensor:
+        self._seen.last = None
+        if isinstance(decisions, DeviceSets):
+            sets, keys = self._check_device_sets(decisions), index
+        else:
+            sets = DeviceSets.upload(self._sets(decisions, index, len(costs)), costs.device)
+            keys = None if index is None else as_keys(index, len(costs))
+        q = costs.detach()
+        p = self._device.project(q, sets, keys if self.warm_start else None, threads=self.threads)
+        each = distance_on_device(q, sets, p, self.power, self.delta)
+        weights = with_device_weights(weights, sets)
+        return reduce_with_gradient(costs, *each, reduction=self.reduction, weights=weights)
+
+    def _check_device_sets(self, sets: DeviceSets) -> DeviceSets:
+        """What can be known without asking the device."""
+        check_same_form(sets.table.host.problem, self.problem)
+        if self.margin not in (None, sets.table.margin):
+            self._refuse_margins(sets.table.host.margins)
+        return sets
+
+    def _refuse_margins(self, margins: np.ndarray) -> NoReturn:
+        raise InputError(
+            f"The loss has margin {self.margin:g}, the sets {_in_words(margins)}. "
+            "Build both with one margin, or the loss with margin=None to take that of the sets."
+        )
 
     def _take_stock(self, p: Projection) -> None:
         self._seen.last = p
         if p.solved.all():
             return
+        refuse_empty(p)
         missed = int((~p.solved).sum())
         self._seen.unsolved += missed
         if not self._seen.has_warned:
@@ -175,7 +238,7 @@ class ProjectionLoss(DecisionLoss):
 
 def projection_loss(
     costs: Any,
-    sets: OptimalitySet,
+    sets: Sets | DeviceSets,
     *,
     power: int | str = 2,
     delta: float = 1.0,
@@ -187,19 +250,30 @@ def projection_loss(
     """`ProjectionLoss` as a plain function of costs (B, n) and their sets.
 
     Torch in, torch out, with a gradient; numpy in, numpy out. `warm_start` is an earlier
-    Projection of the same sets.
+    Projection of the same sets. On a GPU nothing is read back, so nothing is warned about.
     """
-    if not isinstance(sets, OptimalitySet):
-        raise InputError(
-            f"`sets` must be an OptimalitySet; got {type(sets).__name__}. "
-            "Build it with rv.OptimalitySet(problem, decisions, margin)."
-        )
     check_power(power)
     check_delta(delta)
     check_reduction(reduction)
     is_tensor = isinstance(costs, Tensor)
-    q, _ = as_costs(costs, sets.problem.n_variables)
+    placed = on_device_of(costs, sets)
+    if placed is not None:
+        refuse_non_tensor(costs)
+        q = costs.detach()
+        p = project_on_device(q, placed, warm_start=warm_start, threads=threads)
+        each = distance_on_device(q, placed, p, power, float(delta))
+        weights = with_device_weights(weights, placed)
+        return reduce_with_gradient(costs, *each, reduction=reduction, weights=weights)
+    if not isinstance(sets, Sets):
+        raise InputError(
+            f"`sets` must be an OptimalitySet; got {type(sets).__name__}. "
+            "Build it with rv.OptimalitySet(problem, decisions, margin)."
+        )
+    q, _ = as_costs(costs, sets.n_parameters)
+    q = padded(q, sets) if isinstance(sets, MixedSets) else q
     p = project(q, sets, warm_start=warm_start, threads=threads)
+    refuse_empty(p)
+    weights = with_own_weights(weights, sets)
     missed = int((~p.solved).sum())
     if missed:
         _warn_unsolved(p, missed, "used as they are")
@@ -209,62 +283,14 @@ def projection_loss(
     return value if is_tensor else value.numpy()[()]
 
 
-# --- the mathematics -----------------------------------------------------------------------------
-# Distances (B,) in, each sample's loss and what its residual is multiplied by in the gradient out.
-# Plain arithmetic, so that numpy arrays and tensors of any device go through it alike.
+# --- checks ---------------------------------------------------------------------------------------
 
 
-def _squared(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
-    return 0.5 * distance * distance, None
-
-
-def _plain(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
-    # At distance 0 any vector of length at most 1 is a subgradient; 0 leaves a right cost alone.
-    return distance, outside / (distance + ~outside)
-
-
-def _huber(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
-    near = distance.clip(max=delta)
-    return near * (distance - 0.5 * near), near / (distance + (distance == 0))
-
-
-_FORMS: dict[Any, Callable[[Any, Any, float], tuple[Any, Any]]] = {
-    2: _squared,
-    1: _plain,
-    "huber": _huber,
-}
-
-
-def value_and_gradient(
-    q: Any, p: Projection, size: Any, power: int | str, delta: float
-) -> tuple[Any, Any]:
-    """Values (B,) and gradients (B, n) of the samples; `size` as from `length_of`."""
-    value, factor = _FORMS[power](p.distance, p.distance > INSIDE * size, delta)
-    residual = q - p.point
-    return value, residual if factor is None else factor[:, None] * residual
-
-
-def length_of(q: np.ndarray, margins: np.ndarray) -> np.ndarray:
-    """(B,): |q|, or the margin where that is more: what a distance is small or large against."""
-    return np.maximum(np.sqrt(np.einsum("ij,ij->i", q, q)), margins)
-
-
-# --- checks --------------------------------------------------------------------------------------
-
-
-def check_power(power: Any) -> None:
-    """Refuse anything but the three forms."""
-    if isinstance(power, bool) or power not in POWERS:
-        raise InputError(f"`power` must be 2, 1 or 'huber'; got {power!r}.")
-
-
-def check_delta(delta: Any) -> None:
-    """Refuse anything but a finite number above 0."""
-    if not (isinstance(delta, int | float | np.number) and 0 < delta < np.inf):
-        raise InputError(
-            f"`delta` must be above 0 and finite, the distance at which the Huber loss turns "
-            f"straight; got {delta!r}."
-        )
+def with_own_weights(weights: Any, sets: Any) -> Any:
+    """(B,) weights times those of the sets; None where all are 1."""
+    if (sets.weights == 1.0).all():
+        return weights
+    return sets.weights if weights is None else to_float64(weights, "weights") * sets.weights
 
 
 def _one_margin(margin: Any) -> float | None:

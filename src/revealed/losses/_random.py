@@ -1,4 +1,4 @@
-"""Losses that draw at random: a seed gives the same draws twice, on every device.
+"""Losses that draw at random: a seed gives the same draws twice.
 
 Letters: K draws, B samples, n cost entries.
 """
@@ -17,22 +17,34 @@ from ..problem import LinearProgram
 from ..problems._checks import positive_int
 from ._base import Batch, DecisionLoss
 from ._options import check_floor, check_positive, raised
+from ._stream import NormalStream
 
 
 class RandomLoss(DecisionLoss):
     """Draws from its seed until a training loop begins an epoch, then from all three numbers.
 
-    The draws are made on the CPU, so that they are the same for every device.
+    Batches on the CPU draw from `generator`; those on a GPU from a stream there (see `_stream`),
+    with other numbers, but as reproducible and also when a captured graph is replayed.
     """
 
     def __init__(self, problem: LinearProgram, *, seed: int, reduction: str) -> None:
         super().__init__(problem, reduction=reduction)
         self.seed = _check_seed(seed)
         self.generator = torch.Generator().manual_seed(self.seed)
+        self._stream_seed = _mixed(self.seed)
+        self._streams: dict[torch.device, NormalStream] = {}
 
     def begin_epoch(self, seed: int, epoch: int) -> None:
-        mixed = np.random.SeedSequence([self.seed, seed, epoch]).generate_state(1, np.uint64)
-        self.generator.manual_seed(int(mixed[0]))
+        self._stream_seed = _mixed(self.seed, seed, epoch)
+        self.generator.manual_seed(self._stream_seed)
+        for stream in self._streams.values():
+            stream.restart(self._stream_seed)
+
+    def stream(self, device: torch.device) -> NormalStream:
+        """The normal numbers of a device, begun when first asked for."""
+        if device not in self._streams:
+            self._streams[device] = NormalStream(self._stream_seed, device)
+        return self._streams[device]
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, seed={self.seed}"
@@ -40,6 +52,8 @@ class RandomLoss(DecisionLoss):
 
 class PerturbingLoss(RandomLoss):
     """Looks at decisions under the predicted costs with Gaussian noise, c + sigma xi."""
+
+    works_on_device = True
 
     def __init__(
         self,
@@ -56,16 +70,20 @@ class PerturbingLoss(RandomLoss):
         self.sigma = check_positive(sigma, "sigma")
         self.floor = check_floor(floor)
 
-    def noise(self, shape: tuple[int, ...]) -> Tensor:
+    def noise(self, shape: tuple[int, ...], device: torch.device) -> Tensor:
         """(K, B, n) standard normal draws for one call; single precision is enough for noise.
 
-        To choose them, put a function in place of this one: `loss.noise = lambda shape: mine`.
+        To choose them, put a function in place of this one:
+        `loss.noise = lambda shape, device: mine`.
         """
+        if device.type == "cuda":
+            return self.stream(device).draw(shape)
         return torch.randn(shape, generator=self.generator)
 
     def perturb(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """Noise, the costs it leads to, and the decisions under them: (K, B, n) each."""
-        noise = self.noise((self.n_samples, *batch.costs.shape)).to(batch.costs)
+        shape = (self.n_samples, *batch.costs.shape)
+        noise = self.noise(shape, batch.costs.device).to(batch.costs)
         costs = raised(batch.costs + self.sigma * noise, self.floor)
         return noise, costs, batch.decide(costs.flatten(0, 1)).view_as(costs)
 
@@ -74,6 +92,11 @@ class PerturbingLoss(RandomLoss):
             f"{super().extra_repr()}, n_samples={self.n_samples}, sigma={self.sigma:g}, "
             f"floor={self.floor}"
         )
+
+
+def _mixed(*numbers: int) -> int:
+    """Below 2^64, and far from what other numbers give."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
 
 def _check_seed(seed: Any) -> int:

@@ -38,9 +38,7 @@ def reduce_with_gradient(
         share = 1.0 / max(1, len(value)) if reduction == "mean" else 1.0
         value, gradient = share * value, share * gradient
     else:
-        share = _shares(weights, len(value), reduction)
-        if isinstance(value, Tensor):
-            share = torch.from_numpy(share).to(value.device)
+        share = _shares(weights, value, reduction)
         value, gradient = share * value, share[:, None] * gradient
     if reduction != "none":
         value = value.sum()
@@ -62,27 +60,43 @@ def _tensor(values: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
 _NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
 
 
-def _shares(weights: Any, size: int, reduction: str) -> np.ndarray:
-    """(B,): what each sample's loss is multiplied by before the sum."""
-    share = _weights(weights, size)
-    if reduction != "mean":
-        return share
-    total = share.sum()
-    return share / total if total > 0 else np.zeros_like(share)
+def _shares(weights: Any, value: Any, reduction: str) -> Any:
+    """(B,), of the kind of `value`: what each sample's loss is multiplied by before the sum."""
+    _refuse_trained(weights)
+    if isinstance(weights, Tensor) and weights.is_cuda and isinstance(value, Tensor):
+        # Checking values would mean waiting for the device.
+        share = _check_shape(weights, len(value)).to(value)
+        return share if reduction != "mean" else share / share.sum().clamp_min(TINY)
+    share = _weights(weights, len(value))
+    if reduction == "mean":
+        share = share / max(share.sum(), TINY)
+    return torch.from_numpy(share).to(value.device) if isinstance(value, Tensor) else share
 
 
-def _weights(weights: Any, size: int) -> np.ndarray:
+TINY = np.finfo(np.float64).tiny
+"""Stands for a sum of weights of 0, so that the mean of nothing is 0."""
+
+
+def _refuse_trained(weights: Any) -> None:
+    """Weights are constants."""
     if isinstance(weights, Tensor) and weights.requires_grad:
         raise InputError(
             "`weights` must be constants, but they require a gradient. Detach them, or use "
             "reduction='none' and weigh the losses yourself."
         )
-    array = to_float64(weights, "weights")
-    if array.shape != (size,):
+
+
+def _check_shape(weights: Any, size: int) -> Any:
+    if tuple(weights.shape) != (size,):
         raise ShapeError(
             f"`weights` must have one number for each of the {size} rows of `costs`; "
-            f"got shape {array.shape}."
+            f"got shape {tuple(weights.shape)}."
         )
+    return weights
+
+
+def _weights(weights: Any, size: int) -> np.ndarray:
+    array = _check_shape(to_float64(weights, "weights"), size)
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if bad.size:
         raise InputError(

@@ -33,6 +33,7 @@ class BlackboxLoss(DecisionLoss):
 
     name = "bb"
     oracle_calls = "two"
+    works_on_device = True
 
     def __init__(
         self,

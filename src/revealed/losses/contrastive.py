@@ -46,6 +46,7 @@ class ContrastiveLoss(RandomLoss):
 
     name = "nce"
     oracle_calls = "solve_ratio on average"
+    works_on_device = True
 
     def __init__(
         self,

@@ -15,9 +15,12 @@ from ..errors import InputError
 from ..optimality import OptimalitySet
 from ..problem import LinearProgram
 from ..projection import project
+from ..projection.gpu import DeviceSets
+from ..projection.gpu.sets import Table
 from ._base import Batch, DecisionLoss
 from ._basis import BOTH, NONE, Bases, BasisBook, bases_of, keys_of, own_matrices
 from ._dense import dense_rows
+from ._device_basis import DeviceBases
 
 BASES = ("decision", "true")
 
@@ -45,6 +48,8 @@ class OptimalityMarginLoss(DecisionLoss):
     gradient is 0. A given OptimalitySet says which entries are at their bounds; its own margin is
     not looked at. No oracle call for "decision", one the first time a sample comes for "true":
     bases are kept, with m^2 numbers for each decision (true cost) that differs from the others.
+    For sets on a device and "decision" they are found there, of all decisions uploaded, in the
+    first call; later calls read nothing back.
 
     Source: Sun, Liu and Li, *Maximum Optimality Margin: A Unified Approach for Contextual Linear
     Programming and Inverse Linear Programming* (ICML 2023).
@@ -52,6 +57,7 @@ class OptimalityMarginLoss(DecisionLoss):
 
     name = "mom"
     oracle_calls = "none; for basis='true' one, the first time"
+    works_on_device = True
 
     def __init__(
         self,
@@ -70,6 +76,7 @@ class OptimalityMarginLoss(DecisionLoss):
         self.margin, self.basis = _check_margin(margin), basis
         self.needs_true_costs = basis == "true"
         self._book = BasisBook()
+        self._on_device: dict[Table, DeviceBases] = {}
 
     def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:
         if not len(batch.costs):
@@ -82,20 +89,29 @@ class OptimalityMarginLoss(DecisionLoss):
 
     def bases(self, batch: Batch) -> Bases:
         """The basis of each sample, kept from earlier calls where it has come before."""
-        find = self._by_true_costs if self.basis == "true" else self._by_decision
-        return find(batch)
+        if self.basis == "true":
+            return self._by_true_costs(batch)
+        if batch.device_sets is not None:
+            return self._by_place(batch.device_sets)
+        return self._by_decision(batch)
 
     def forget(self) -> None:
-        """Drop the bases; they are found again, the same."""
+        """Drop the bases; they are found again, the same. Those on a device stay, for a captured
+        graph knows where they are."""
         self._book = BasisBook()
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, margin={self.margin:g}, basis={self.basis!r}"
 
+    def _by_place(self, sets: DeviceSets) -> Bases:
+        if sets.table not in self._on_device:
+            self._on_device[sets.table] = DeviceBases(sets)
+        return self._on_device[sets.table].of(sets)
+
     def _by_decision(self, batch: Batch) -> Bases:
         sets = batch.sets
         if sets is None:
-            sets = OptimalitySet(batch.problem, batch.decisions, 0.0)
+            sets = OptimalitySet(batch.problem, batch.decisions.cpu(), 0.0)
         keys = keys_of([sets.entry_state, sets.row_active, *own_matrices(batch.problem)])
         bases = self._book.recall(keys, batch.costs.device)
         if bases is None:
@@ -111,7 +127,7 @@ class OptimalityMarginLoss(DecisionLoss):
         keys = keys_of([truth.cpu().numpy(), *own])
         bases = self._book.recall(keys, batch.costs.device)
         if bases is None:
-            sets = OptimalitySet(problem, batch.decide(truth), 0.0)
+            sets = OptimalitySet(problem, batch.decide(truth).cpu(), 0.0)
             bases = bases_of(sets, _proof(sets, truth.cpu().numpy()), batch.costs.device)
             self._book.keep(keys, bases)
         return bases
@@ -146,7 +162,7 @@ def _hinge(reduced: Tensor, side: Tensor, margin: float) -> tuple[Tensor, Tensor
     short = (margin - side * reduced).clamp_min(0.0)
     pull = -(short > 0).to(reduced) * side
     both = side == BOTH
-    if bool(both.any()):
+    if both.is_cuda or bool(both.any()):  # on a GPU it is dearer to look than to do it
         short, pull = reduced.abs().where(both, short), reduced.sign().where(both, pull)
     return short.where(side != NONE, 0.0), pull
 

@@ -24,6 +24,7 @@ class RegressionLoss(DecisionLoss):
 
     name = "two-stage"
     oracle_calls = "none"
+    works_on_device = True
     needs_true_costs = True
 
     def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -5,6 +5,8 @@ Letters: K draws, B samples, n cost entries.
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -14,9 +16,11 @@ from ..optimality import OptimalitySet
 from ..problem import LinearProgram
 from ..problems._checks import positive_int
 from ..projection import project
+from ..projection.gpu import project_on_device
 from ._base import Batch
+from ._device import COARSE, distance_on_device
+from ._distance import check_delta, check_power, length_of, value_and_gradient
 from ._options import check_positive
-from ._projection import check_delta, check_power, length_of, value_and_gradient
 from ._random import RandomLoss
 
 
@@ -40,6 +44,7 @@ class SmoothedProjectionLoss(RandomLoss):
 
     name = "smoothed"
     oracle_calls = "none"
+    works_on_device = True
 
     def __init__(
         self,
@@ -62,34 +67,59 @@ class SmoothedProjectionLoss(RandomLoss):
         self.sigma = check_positive(sigma, "sigma")
         self.n_samples = positive_int(n_samples, "n_samples")
 
-    def noise(self, shape: tuple[int, ...]) -> Tensor:
+    def noise(self, shape: tuple[int, ...], device: torch.device) -> Tensor:
         """(K, B, n) standard normal draws for one call, in pairs of opposite sign.
 
-        To choose them, put a function in place of this one: `loss.noise = lambda shape: mine`.
+        To choose them, put a function in place of this one:
+        `loss.noise = lambda shape, device: mine`.
         """
-        half = torch.randn((-(-shape[0] // 2), *shape[1:]), generator=self.generator)
+        some = (-(-shape[0] // 2), *shape[1:])
+        if device.type == "cuda":
+            half = self.stream(device).draw(some)
+        else:
+            half = torch.randn(some, generator=self.generator)
         return torch.cat([half, -half])[: shape[0]]
 
     def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        sets = self._sets(batch)
-        rounds = np.tile(np.arange(len(sets)), self.n_samples)
-        noise = self.noise((self.n_samples, *batch.costs.shape)).to(batch.costs)
-        costs = (batch.costs + self.sigma * noise).flatten(0, 1).numpy()
+        shape = (self.n_samples, *batch.costs.shape)
+        noise = self.noise(shape, batch.costs.device).to(batch.costs)
+        costs = (batch.costs + self.sigma * noise).flatten(0, 1)
+        there = batch.device_sets is not None or costs.is_cuda
+        each = self._on_device if there else self._on_host
+        value, gradient = each(batch, costs)
+        return value.view(shape[:2]).mean(0), gradient.view_as(noise).mean(0)
+
+    def _on_host(self, batch: Batch, costs: Tensor) -> tuple[Tensor, Tensor]:
+        """Values and gradients of K rounds of the samples."""
+        sets, q = self._sets(batch), costs.numpy()
+        own = sets[np.tile(np.arange(len(sets)), self.n_samples)]
+        p = project(q, own, threads=self.threads)
+        each = value_and_gradient(q, p, length_of(q, own.margins), self.power, self.delta)
+        return torch.from_numpy(each[0]), torch.from_numpy(each[1])
+
+    def _on_device(self, batch: Batch, costs: Tensor) -> tuple[Tensor, Tensor]:
+        sets = batch.device_sets
+        if sets is None:
+            sets = self._sets(batch).to(costs.device)
+        if sets.table.margin != self.margin:
+            self._refuse_margins()
+        rounds = torch.arange(len(sets), device=sets.device).repeat(self.n_samples)
         own = sets[rounds]
-        p = project(costs, own, threads=self.threads)
-        size = length_of(costs, own.margins)
-        value, gradient = value_and_gradient(costs, p, size, self.power, self.delta)
-        value = torch.from_numpy(value).view(noise.shape[:2])
-        return value.mean(0), torch.from_numpy(gradient).view_as(noise).mean(0)
+        # Rounded to float32 or not, noise has made these costs: the coarse tolerance will do.
+        p = project_on_device(costs, own, tol=COARSE, threads=self.threads)
+        return distance_on_device(costs, own, p, self.power, self.delta)
 
     def _sets(self, batch: Batch) -> OptimalitySet:
         if batch.sets is None:
             return OptimalitySet(batch.problem, batch.decisions.cpu().numpy(), self.margin)
         if (batch.sets.margins != self.margin).any():
-            raise InputError(
-                f"The loss has margin {self.margin:g}, the sets have another. Build both with one."
-            )
+            self._refuse_margins()
         return batch.sets
+
+    def _refuse_margins(self) -> NoReturn:
+        raise InputError(
+            f"The loss has margin {self.margin:g}, the sets have another. Build both with one."
+        )
 
     def extra_repr(self) -> str:
         return (

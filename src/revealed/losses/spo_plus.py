@@ -32,6 +32,7 @@ class SPOPlusLoss(DecisionLoss):
 
     name = "spo+"
     oracle_calls = "one"
+    works_on_device = True
     needs_true_costs = True
 
     def __init__(

@@ -42,6 +42,7 @@ class StraightThroughLoss(DecisionLoss):
 
     name = "st"
     oracle_calls = "one"
+    works_on_device = True
 
     def __init__(
         self,

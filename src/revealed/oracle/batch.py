@@ -6,11 +6,13 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._arrays import as_costs
+from .._device import is_cuda
 from ..errors import InputError
 from ..problems._checks import positive_int
 from ..problems.structures import KnapsackStructure, MatchingStructure, PathStructure
@@ -32,8 +34,9 @@ SPECIAL_ORACLES: dict[type, SpecialOracle] = {
     MatchingStructure: solve_matchings,
 }
 
-# Blocks are what threads share and what the clock is read between: small enough for both.
-_BLOCK_ENTRIES = 1 << 16
+# Blocks are what threads share and what the clock is read between: small enough for both, and
+# large enough that handing one to a thread (50 microseconds) costs little beside solving it.
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 12, 1 << 16  # cost entries
 
 
 def solve_batch(
@@ -44,6 +47,10 @@ def solve_batch(
     threads: int | None = None,
 ) -> Solution:
     """Decisions of minimum cost for each row of `costs` (B, n); see `LinearProgram.solve`."""
+    if is_cuda(costs) and isinstance(problem.structure, PathStructure) and time_limit is None:
+        from .gpu import solve_paths_on_device  # needs torch
+
+        return solve_paths_on_device(problem, costs)
     C, restore = as_costs(costs, problem.n_variables)
     problem.check_batch(len(C), "costs")
     deadline = _deadline(time_limit)
@@ -84,7 +91,7 @@ def _run_blocks(
     threads: int,
 ) -> None:
     """Fill `X` and `status` block by block, in several threads when there are several blocks."""
-    size = max(1, _BLOCK_ENTRIES // costs.shape[1])
+    size = _block_size(costs, threads)
 
     def run(start: int) -> None:
         block = slice(start, start + size)
@@ -98,8 +105,24 @@ def _run_blocks(
         for start in starts:
             run(start)
         return
-    with ThreadPoolExecutor(min(threads, len(starts))) as pool:
-        list(pool.map(run, starts))
+    list(_pool(threads).map(run, starts))
+
+
+def _block_size(costs: np.ndarray, threads: int) -> int:
+    """Instances in a block: one block for each thread, within the limits."""
+    batch, n = costs.shape
+    least, most = (max(1, entries // n) for entries in (_SMALLEST_BLOCK, _LARGEST_BLOCK))
+    return min(max(-(-batch // threads), least), most)
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Kept from call to call: starting the threads takes longer than a batch of 100 paths."""
+    return ThreadPoolExecutor(threads)
+
+
+if hasattr(os, "register_at_fork"):  # the child of a fork has the pool, but not its threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _deadline(time_limit: float | None) -> float:

@@ -2,8 +2,12 @@
 
 Both equal the linear program: with no negative cycle its optimum is a simple path (or nothing,
 when source and target are one node). Negative costs on a graph with cycles are left to the
-general oracle, which knows the unbounded case. Among paths of equal cost the one found first in
-a fixed order of nodes and edges is kept, so ties fall the same way every time.
+general oracle, which knows the unbounded case.
+
+Ties fall the same way every time, and as on a device (`oracle.gpu`). Of the edges by which a node
+is best reached, the one is kept whose tail comes first: in the topological order of an acyclic
+graph; else the tail nearest to the source, of those equally near the one with fewer costless steps
+behind it, of those the one with the smaller number. From one tail it is the first edge.
 """
 
 from __future__ import annotations
@@ -83,18 +87,26 @@ def _dijkstra_batch(costs, source, target, start, edge, head, tails, X, status):
     n_nodes = len(start) - 1
     distance = np.empty(n_nodes)
     via = np.empty(n_nodes, dtype=np.int64)
+    level = np.empty(n_nodes, dtype=np.int64)
     heap = np.empty(n_nodes, dtype=np.int64)
     slot = np.empty(n_nodes, dtype=np.int64)
     for b in range(len(costs)):
         if costs[b].min() >= 0.0:
-            _dijkstra(costs[b], source[b], target[b], start, edge, head, distance, via, heap, slot)
+            ends = source[b], target[b]
+            _dijkstra(costs[b], ends, start, edge, head, distance, level, via, heap, slot)
             status[b] = _walk_back(source[b], target[b], via, tails, X[b])
 
 
 @numba.njit(cache=True, nogil=True)
-def _dijkstra(cost, source, target, start, edge, head, distance, via, heap, slot):
-    """Fill `via`, the edge by which each node is best reached, until the target is settled."""
+def _dijkstra(cost, ends, start, edge, head, distance, level, via, heap, slot):
+    """Fill `via`, the edge by which each node is best reached, until the target is settled.
+
+    `level` counts the last steps to a node that cost nothing, so that among nodes equally near
+    those with fewer of them are settled first.
+    """
+    source, target = ends
     distance[:] = np.inf
+    level[:] = 0
     via[:] = -1
     slot[:] = -1  # place in the heap, -1 when not in it
     distance[source] = 0.0
@@ -111,7 +123,7 @@ def _dijkstra(cost, source, target, start, edge, head, distance, via, heap, slot
             last = heap[size]
             heap[0] = last
             slot[last] = 0
-            _sift_down(heap, slot, distance, size)
+            _sift_down(heap, slot, distance, level, size)
         for k in range(start[node], start[node + 1]):
             to = head[k]
             reach = distance[node] + cost[edge[k]]
@@ -120,23 +132,26 @@ def _dijkstra(cost, source, target, start, edge, head, distance, via, heap, slot
                     heap[size] = to
                     slot[to] = size
                     size += 1
+                level[to] = level[node] + 1 if reach == distance[node] else 0
                 distance[to] = reach
                 via[to] = edge[k]
-                _sift_up(heap, slot, distance, slot[to])
+                _sift_up(heap, slot, distance, level, slot[to])
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _before(a, b, distance):
-    """Nearer first; of nodes equally near the one with the smaller number."""
-    return distance[a] < distance[b] or (distance[a] == distance[b] and a < b)
+def _before(a, b, distance, level):
+    """Nearer first; of nodes equally near the lower level, then the smaller number."""
+    if distance[a] != distance[b]:
+        return distance[a] < distance[b]
+    return level[a] < level[b] or (level[a] == level[b] and a < b)
 
 
 @numba.njit(cache=True, nogil=True)
-def _sift_up(heap, slot, distance, place):
+def _sift_up(heap, slot, distance, level, place):
     node = heap[place]
     while place > 0:
         parent = (place - 1) >> 1
-        if not _before(node, heap[parent], distance):
+        if not _before(node, heap[parent], distance, level):
             break
         heap[place] = heap[parent]
         slot[heap[place]] = place
@@ -146,16 +161,16 @@ def _sift_up(heap, slot, distance, place):
 
 
 @numba.njit(cache=True, nogil=True)
-def _sift_down(heap, slot, distance, size):
+def _sift_down(heap, slot, distance, level, size):
     node = heap[0]
     place = 0
     while True:
         child = 2 * place + 1
         if child >= size:
             break
-        if child + 1 < size and _before(heap[child + 1], heap[child], distance):
+        if child + 1 < size and _before(heap[child + 1], heap[child], distance, level):
             child += 1
-        if not _before(heap[child], node, distance):
+        if not _before(heap[child], node, distance, level):
             break
         heap[place] = heap[child]
         slot[heap[place]] = place

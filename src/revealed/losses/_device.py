@@ -1,0 +1,105 @@
+"""What a projection loss keeps on a device: warm starts, the last projection, a count of failures.
+
+Nothing is read back before it is asked for, so a call can be captured in a CUDA graph once a first
+one has made room. Letters: B samples, n cost entries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..projection import Projection
+from ..projection.gpu import DeviceSets, project_on_device
+from ._distance import length_of, value_and_gradient
+from ._memory import MOST_LINES, DeviceMemory
+
+FINE, COARSE = 1e-8, 1e-6
+"""Residuals asked for. The coarse one is for costs shorter than float64: in float32 their rounding
+alone moves a projection by 6e-5 of a move that is 1e-3 of the cost, where residuals are measured
+from."""
+
+
+class OnDevice:
+    """Projections of a loss whose costs are on a device, one batch after the other."""
+
+    def __init__(self) -> None:
+        self.memory = DeviceMemory()
+        self._costs: Tensor | None = None
+        self._sets: DeviceSets | None = None
+        self._last: Projection | None = None
+        self._missed: Tensor | None = None
+
+    def project(
+        self, costs: Tensor, sets: DeviceSets, index: Any, *, threads: int | None = None
+    ) -> Projection:
+        """Project costs (B, n), from where the samples of `index` were left unless it is None.
+
+        An index on the device belongs to the table of the sets; one on the host may be anything.
+        """
+        options: dict[str, Any] = {"tol": tolerance(costs), "threads": threads}
+        if index is None:
+            p = project_on_device(costs, sets, **options)
+        else:
+            rows = self.memory.reserve(_lines(index, sets), sets.plan.n_rows, sets.device)
+            places = self.memory.places(index, len(costs))
+            p = project_on_device(costs, sets, warm_start=rows, places=places, **options)
+            self.memory.keep(places, p.multipliers)
+        self._count(p)
+        self._costs, self._sets, self._last = costs, sets, p
+        return p
+
+    def projection(self) -> Projection | None:
+        """Of the last call, in numpy arrays."""
+        if self._last is None:
+            return None
+        names = Projection.__dataclass_fields__
+        return Projection(*(getattr(self._last, name).cpu().numpy() for name in names))
+
+    def size(self) -> np.ndarray | None:
+        """(B,) as from `length_of`."""
+        if self._costs is None or self._sets is None:
+            return None
+        return length_of(self._costs.double().cpu().numpy(), self._sets.margins.cpu().numpy())
+
+    def unsolved(self) -> int:
+        """Projections of all calls so far that ended above their tolerance."""
+        return 0 if self._missed is None else int(self._missed)
+
+    def _count(self, p: Projection) -> None:
+        device = p.solved.device
+        if self._missed is None or self._missed.device != device:
+            self._missed = torch.full((), self.unsolved(), dtype=torch.int64, device=device)
+        self._missed += (~p.solved).sum()
+
+
+def tolerance(costs: Tensor) -> float:
+    """The residual that a loss asks for."""
+    return FINE if costs.dtype == torch.float64 else COARSE
+
+
+def distance_on_device(
+    q: Tensor, sets: DeviceSets, p: Projection, power: int | str, delta: float
+) -> tuple[Tensor, Tensor]:
+    """Values (B,) and gradients (B, n) of the samples, float64."""
+    size = length_of(q, sets.margins) if power == 1 else None
+    return value_and_gradient(q, p, size, power, delta)
+
+
+def with_device_weights(weights: Any, sets: DeviceSets) -> Any:
+    """(B,) weights times those of the sets; None where all are 1."""
+    own = sets.weights
+    if own is None or weights is None:
+        return weights if own is None else own
+    return torch.as_tensor(weights).to(own) * own
+
+
+def _lines(index: Any, sets: DeviceSets) -> int:
+    """How many samples there may be, as far as the host knows."""
+    if isinstance(index, Tensor) and index.device == sets.device:
+        return len(sets.table)
+    highest = int(np.asarray(index).max(initial=0))
+    return max(len(sets.table), min(highest + 1, MOST_LINES))

@@ -1,0 +1,7 @@
+"""Projection on the device: Triton kernels for narrow bands, a plain torch twin for the rest."""
+
+from .launch import Launch
+from .run import project_on_device
+from .sets import DeviceSets, on_device
+
+__all__ = ["DeviceSets", "Launch", "on_device", "project_on_device"]
