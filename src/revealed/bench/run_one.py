@@ -37,7 +37,7 @@ def perform(config: RunConfig) -> Run:
 
     status, message = FINISHED, ""
     watch, model, data, history = None, None, None, None
-    with _one_thread(), warnings.catch_warnings(record=True) as caught:
+    with one_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         began, busy = time.perf_counter(), time.process_time()
         try:
@@ -236,7 +236,7 @@ def _beyond_bounds(model: Any, data: DataSet) -> bool:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """One thread for torch and the libraries of linear algebra: the runs are what is parallel."""
     import torch
     from threadpoolctl import threadpool_limits

@@ -25,6 +25,8 @@ from ..errors import InputError
 Run = dict[str, Any]
 
 FINISHED, DIVERGED, FAILED = "finished", "diverged", "failed"
+UNFINISHED = "unfinished"
+"""Ended by a time limit, with a checkpoint to go on from; such a run gets no file."""
 OURS = ("projection", "smoothed")
 """The losses that are ours, by name."""
 NAMED_BY = {"data": "generator", "method": "name", "model": "kind"}

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,12 @@ from ..errors import InputError
 from .progress import Progress, progress
 from .record import available_cores
 from .run_one import perform
-from .runs import FAILED, Run, RunConfig, read_run, run_file, write_run
+from .runs import FAILED, UNFINISHED, Run, RunConfig, read_run, run_file, write_run
+
+Work = Callable[[RunConfig], Run]
+"""What performs a run; it is sent to other processes."""
+Task = Callable[[int, RunConfig], Run]
+"""The same in a worker, which leaves with the process of that number."""
 
 CHECK_PARENT_S = 1.0
 """How often a worker looks whether the process that started it is still there."""
@@ -35,22 +41,25 @@ def sweep(
     jobs: int | None = None,
     scheduler: str | None = None,
     by_key: bool = False,
+    work: Work | None = None,
 ) -> list[Run]:
     """The runs of all configurations, in their order; those found in `folder` are not repeated.
 
     `jobs` processes here (one for each core), or the workers of the Dask cluster whose scheduler
     has the address `scheduler`. With no folder nothing is kept. `by_key`: whether `revealed bench
-    run` finds these configurations by their key, without a file.
+    run` finds these configurations by their key, without a file. `work` is what performs a run, if
+    it is not `run_one.perform`.
     """
     wanted = {config.key: config for config in configs}
     found = {key: run for key in wanted if folder and (run := read_run(run_file(folder, key)))}
     todo = [config for key, config in wanted.items() if key not in found]
     began = time.time()
     with progress(list(found.values()), todo, workers=jobs or available_cores()) as show:
-        for run in _perform_all(todo, jobs, scheduler, show):
+        for run in _perform_all(todo, work, jobs, scheduler, show):
             key = RunConfig.read(run).key
-            run["command"] = f"revealed bench run {key if by_key else f'runs/{key}.json'}"
-            if folder is not None:
+            again = f"revealed bench run {key if by_key else f'runs/{key}.json'}"
+            run.setdefault("command", again)
+            if folder is not None and run["status"] != UNFINISHED:
                 write_run(folder, run)
             found[key] = run
             show.add(run)
@@ -60,15 +69,21 @@ def sweep(
 
 
 def _perform_all(
-    todo: list[RunConfig], jobs: int | None, scheduler: str | None, show: Progress
+    todo: list[RunConfig],
+    work: Work | None,
+    jobs: int | None,
+    scheduler: str | None,
+    show: Progress,
 ) -> Iterator[Run]:
     if scheduler is not None:
         return _on_cluster(todo, scheduler, show)
     jobs = min(jobs or available_cores(), len(todo))
     if jobs <= 1:
-        return map(perform, todo)
-    warm_up(todo)
-    return _on_this_machine(todo, jobs)
+        return map(work or perform, todo)
+    if work is None:
+        warm_up(todo)
+    task = _perform_for if work is None else partial(_perform_for, work=work)
+    return _on_this_machine(todo, task, jobs)
 
 
 def warm_up(configs: Iterable[RunConfig]) -> None:
@@ -96,7 +111,7 @@ def _tidy(folder: Path, before: float) -> None:
 # --- on this machine -----------------------------------------------------------------------------
 
 
-def _on_this_machine(todo: list[RunConfig], jobs: int) -> Iterator[Run]:
+def _on_this_machine(todo: list[RunConfig], task: Task, jobs: int) -> Iterator[Run]:
     """Runs in the order in which they end, from one pool of processes.
 
     A run that kills its worker (a fault in native code, no memory) takes the pool with it. Then
@@ -112,7 +127,7 @@ def _on_this_machine(todo: list[RunConfig], jobs: int) -> Iterator[Run]:
         def tasks(handed_out: dict[str, RunConfig] = handed_out) -> Iterator[Any]:
             for config in rest:
                 handed_out[config.key] = config
-                yield joblib.delayed(_perform_for)(os.getpid(), config)
+                yield joblib.delayed(task)(os.getpid(), config)
 
         with joblib.parallel_config("loky", inner_max_num_threads=1):
             pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
@@ -123,10 +138,10 @@ def _on_this_machine(todo: list[RunConfig], jobs: int) -> Iterator[Run]:
                 yield run
             return
         except BrokenProcessPool:
-            yield from _one_by_one(list(handed_out.values()))
+            yield from _one_by_one(list(handed_out.values()), task)
 
 
-def _one_by_one(configs: list[RunConfig]) -> Iterator[Run]:
+def _one_by_one(configs: list[RunConfig], task: Task) -> Iterator[Run]:
     """In a process with one run at a time; a new one for the next after a run that kills it."""
     from joblib.externals.loky import ProcessPoolExecutor
 
@@ -135,16 +150,16 @@ def _one_by_one(configs: list[RunConfig]) -> Iterator[Run]:
         with ProcessPoolExecutor(max_workers=1) as pool:
             while config is not None:
                 try:
-                    yield pool.submit(_perform_for, os.getpid(), config).result()
+                    yield pool.submit(task, os.getpid(), config).result()
                 except BrokenProcessPool as error:
                     yield lost(config, f"The process that performed it died. {error}")
                     break
                 config = next(rest, None)
 
 
-def _perform_for(parent: int, config: RunConfig) -> Run:
+def _perform_for(parent: int, config: RunConfig, work: Work | None = None) -> Run:
     _leave_with(parent)
-    return perform(config)
+    return (work or perform)(config)
 
 
 _watched: set[int] = set()

@@ -29,6 +29,22 @@ def positive(scores: Tensor) -> Tensor:
     return functional.softplus(scores) + FLOOR
 
 
+class ScoreConv(nn.Conv2d):
+    """A convolution in the precision of its weights, also inside autocast."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        with torch.autocast(input.device.type, enabled=False):
+            return super().forward(input.to(self.weight.dtype))
+
+
+class ScoreLinear(nn.Linear):
+    """A linear map in the precision of its weights, also inside autocast."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        with torch.autocast(input.device.type, enabled=False):
+            return super().forward(input.to(self.weight.dtype))
+
+
 class VertexToEdge(nn.Module):
     """Costs of edges (B, E) from values of cells (B, V): a x[tail] + b x[head].
 

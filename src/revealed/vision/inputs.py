@@ -49,12 +49,12 @@ class DeviceSplit:
         cls, split: Split, device: torch.device | str, dtype: torch.dtype = torch.float32
     ) -> DeviceSplit:
         """Copy a split to a device; decisions and costs take the floating type `dtype`."""
-        images = torch.from_numpy(np.ascontiguousarray(split.contexts))
-        decisions, costs = (
-            torch.from_numpy(np.ascontiguousarray(array)).to(device, dtype)
-            for array in (split.decisions, split.costs)
+        images, decisions, costs = (
+            # Arrays that are mapped from a file cannot be written to, which torch insists on.
+            torch.from_numpy(np.require(array, requirements=["C", "W"]))
+            for array in (split.contexts, split.decisions, split.costs)
         )
-        return cls(images.to(device), decisions, costs)
+        return cls(images.to(device), decisions.to(device, dtype), costs.to(device, dtype))
 
     def __len__(self) -> int:
         return len(self.images)

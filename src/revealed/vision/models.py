@@ -17,9 +17,13 @@ from torch import Tensor, nn
 from ..errors import InputError, ShapeError
 from ..problem import LinearProgram
 from ..problems._checks import positive_int
-from .heads import GridPool, VertexToEdge, positive
+from .heads import GridPool, ScoreConv, VertexToEdge, positive
 from .inputs import as_contexts
 from .resnet import ResNet18, ResNet18Start, initialise
+
+CELL_UNIT = 5.0
+"""What the scores of cells are counted in: a network then starts with costs several times the
+usual margin of 1, as costs of cells are, and need not first learn to be large."""
 
 
 class ImageModel(nn.Module):
@@ -29,11 +33,18 @@ class ImageModel(nn.Module):
     to those of edges.
     """
 
-    def __init__(self, body: nn.Module, channels: int, spread: VertexToEdge | None = None) -> None:
+    def __init__(
+        self,
+        body: nn.Module,
+        channels: int,
+        spread: VertexToEdge | None = None,
+        unit: float = 1.0,
+    ) -> None:
         super().__init__()
         self.body = body
         self.channels = channels
         self.spread = spread
+        self.unit = unit
 
     def forward(self, images: Tensor) -> Tensor:
         costs = self.cell_costs(images)
@@ -47,7 +58,7 @@ class ImageModel(nn.Module):
                 f"Pictures must be (B, H, W, {self.channels}) uint8 or (B, {self.channels}, H, W) "
                 f"floating; got {tuple(images.shape)} {images.dtype}."
             )
-        return positive(self.body(x))
+        return self.unit * positive(self.body(x))
 
     @property
     def dtype(self) -> torch.dtype:
@@ -61,7 +72,7 @@ def _resnet18(problem: LinearProgram, channels: int) -> ImageModel:
 def _resnet18_cells(problem: LinearProgram, channels: int) -> ImageModel:
     spread = VertexToEdge(problem)
     rows, cols = spread.grid_shape
-    return ImageModel(ResNet18(rows * cols, channels), channels, spread)
+    return ImageModel(ResNet18(rows * cols, channels), channels, spread, CELL_UNIT)
 
 
 def _truncated(problem: LinearProgram, channels: int) -> ImageModel:
@@ -86,8 +97,8 @@ def _small(problem: LinearProgram, channels: int) -> ImageModel:
 def _by_cells(problem: LinearProgram, channels: int, features: nn.Module, width: int) -> ImageModel:
     """Features -> one score a pixel by a 1 x 1 convolution -> the largest in each cell."""
     spread = VertexToEdge(problem)
-    body = nn.Sequential(features, nn.Conv2d(width, 1, 1), GridPool(spread.grid_shape))
-    return ImageModel(body, channels, spread)
+    body = nn.Sequential(features, ScoreConv(width, 1, 1), GridPool(spread.grid_shape))
+    return ImageModel(body, channels, spread, CELL_UNIT)
 
 
 MODELS: dict[str, Callable[[LinearProgram, int], ImageModel]] = {

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from .heads import ScoreLinear
+
 
 class BasicBlock(nn.Module):
     """relu(x + two 3 x 3 convolutions of x), with x shrunk by a 1 x 1 one where shapes differ."""
@@ -46,7 +48,7 @@ class ResNet18(nn.Module):
         self.layer3 = _layer(128, 256, 2)
         self.layer4 = _layer(256, 512, 2)
         self.avgpool = nn.AdaptiveAvgPool2d(1)
-        self.fc = nn.Linear(512, outputs)
+        self.fc = ScoreLinear(512, outputs)
         initialise(self)
 
     def forward(self, x: Tensor) -> Tensor:

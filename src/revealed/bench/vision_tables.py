@@ -1,0 +1,97 @@
+"""What `revealed bench vision` prints: a table for each part, and the targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .choose import Chosen
+from .runs import OURS
+from .tables import Table, target
+
+SHARE_OPTIMAL, REGRET = 0.80, 0.014
+"""On terrain 12x12: what the best decision-only method reached on the original maps."""
+PUBLISHED_ON = "terrain 12x12"
+_DECISIONS, _ESTIMATE = ("test", "decision_loss"), ("test", "estimate_loss")
+
+
+def tables(choices: Sequence[Chosen]) -> list[Table]:
+    """One table for each part, its methods in order of their decisions."""
+    return [_table(part, group) for part, group in _by_part(choices).items()]
+
+
+def _table(part: str, group: list[Chosen]) -> Table:
+    headings = ["method", "true costs", "optimiser", "decision loss", "± sd", "estimate loss"]
+    headings += ["regret", "optimal", "exact", "train decision loss", "s an epoch"]
+    rows = [_row(choice) for choice in sorted(group, key=_mean_of(*_DECISIONS))]
+    seeds = max(len(choice.seeds) for choice in group)
+    told = f"{part}, on test data, {seeds} seed" + ("s" if seeds != 1 else "")
+    return Table(told, headings, rows, 3)
+
+
+def _row(choice: Chosen) -> list[str]:
+    def mean(measure: str, split: str = "test") -> float:
+        return float(choice.final(split, measure).mean())
+
+    decisions = choice.final(*_DECISIONS)
+    spread = f"{decisions.std(ddof=1):.3f}" if len(decisions) > 1 else ""
+    return [
+        choice.label,
+        "yes" if choice.needs_true_costs else "",
+        f"{choice.optimiser} {choice.config['step']:g}",
+        f"{decisions.mean():.3f}",
+        spread,
+        f"{mean('estimate_loss'):.4f}",
+        f"{mean('relative_regret'):.2%}",
+        f"{mean('optimal'):.1%}",
+        f"{mean('exact'):.1%}",
+        f"{mean('decision_loss', 'train'):.3f}",
+        f"{choice.epoch_seconds:.2f}",
+    ]
+
+
+def targets(choices: Sequence[Chosen]) -> list[dict[str, Any]]:
+    """What is claimed of ours, part by part, with what was found."""
+    found = []
+    for part, group in _by_part(choices).items():
+        ours = [choice for choice in group if choice.config["method"]["name"] in OURS]
+        others = [choice for choice in group if choice not in ours]
+        blind = [choice for choice in others if not choice.needs_true_costs]
+        if ours and others:
+            words = f"{part}: ours less the best of all others, test decision loss"
+            found.append(_less(words, ours, others, _DECISIONS))
+        if ours and blind:
+            words = f"{part}: ours less the best that sees no true costs, test estimate loss"
+            found.append(_less(words, ours, blind, _ESTIMATE))
+        if ours and part == PUBLISHED_ON:
+            found += _published(ours)
+    return found
+
+
+def _published(ours: list[Chosen]) -> list[dict[str, Any]]:
+    share = max(map(_mean_of("test", "optimal"), ours))
+    regret = min(map(_mean_of("test", "relative_regret"), ours))
+    return [
+        target(f"{PUBLISHED_ON}: share of optimal paths", share, SHARE_OPTIMAL, at_least=True),
+        target(f"{PUBLISHED_ON}: relative regret", regret, REGRET),
+    ]
+
+
+def _less(
+    name: str, ours: list[Chosen], others: list[Chosen], measure: tuple[str, str]
+) -> dict[str, Any]:
+    mean = _mean_of(*measure)
+    return target(name, min(map(mean, ours)) - min(map(mean, others)), 0.0)
+
+
+def _mean_of(split: str, measure: str) -> Callable[[Chosen], float]:
+    return lambda choice: float(np.mean(choice.final(split, measure)))
+
+
+def _by_part(choices: Iterable[Chosen]) -> dict[str, list[Chosen]]:
+    groups: dict[str, list[Chosen]] = {}
+    for choice in choices:
+        groups.setdefault(choice.part, []).append(choice)
+    return groups

@@ -1,0 +1,266 @@
+"""Training a network from pictures: data on the device, any loss, and the same numbers again.
+
+    result = train(net, DeviceSplit.of(data.train, "cuda"), loss, sets=sets, step=5e-4, epochs=50)
+
+Batches of epoch k are drawn from (seed, k) and everything random in a loss likewise, so a run that
+was killed and goes on from its checkpoint ends with the numbers of one that was not.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError
+from ..fit import checkpoint as checkpoints
+from ..fit.checkpoint import Checkpoint
+from ..losses import DecisionLoss
+from ..optimality import OptimalitySet
+from .inputs import DeviceSplit
+from .optimisers import load_state, make_optimiser, set_step, state_of
+from .stepping import CapturedStep, Step, can_capture, make_observed
+
+Row = dict[str, Any]
+Monitor = Callable[[int, nn.Module], Row]
+"""Asked at the start (epoch 0) and after each epoch; what it finds joins the row."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainSettings:
+    """How to train; everything but the network, the data and the loss."""
+
+    optimiser: str = "adam"
+    """"adam" or "adagrad"."""
+    step: float = 5e-4
+    epochs: int = 50
+    batch_size: int = 100
+    """An epoch takes as many whole batches as there are; what is left over waits for the next."""
+    drops: tuple[float, ...] = ()
+    """Shares of the epochs after which the step is divided by 10, such as (0.6, 0.8)."""
+    seed: int = 0
+    half: bool = False
+    """Convolutions in bfloat16."""
+    compile: bool = False
+    """The network through `torch.compile`."""
+    capture: bool = True
+    """On CUDA, the whole step as one graph where the loss allows it."""
+    checkpoint: str | os.PathLike[str] | None = None
+    """Folder for checkpoints; a run that finds its own there goes on from it."""
+    checkpoint_every: int = 1
+    """Epochs. A checkpoint drops the warm starts of projections, so with 1 there are none."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 0), ("batch_size", 1), ("checkpoint_every", 1)):
+            if getattr(self, name) < least:
+                raise InputError(f"`{name}` must be at least {least}; got {getattr(self, name)}.")
+        if not self.step > 0:
+            raise InputError(f"`step` must be above 0; got {self.step}.")
+        if not all(0 < share < 1 for share in self.drops):
+            raise InputError(f"`drops` must be shares between 0 and 1; got {self.drops}.")
+
+    def step_in(self, epoch: int) -> float:
+        """The step of an epoch, counted from 1."""
+        passed = sum(epoch > share * self.epochs for share in self.drops)
+        return self.step / 10**passed
+
+
+@dataclass(frozen=True, eq=False)
+class TrainResult:
+    """What happened, epoch by epoch."""
+
+    rows: list[Row]
+    """Row k after epoch k: "epoch", "seconds" of training alone, "loss" as the batches came, and
+    what the monitor found. Row 0 is the network at its start."""
+    finished: bool
+    """False where `stop` has ended it; the same call goes on from the checkpoint."""
+    captured: bool
+    """Whether steps were one CUDA graph."""
+
+
+def train(
+    model: nn.Module,
+    data: DeviceSplit,
+    loss: DecisionLoss,
+    *,
+    sets: OptimalitySet | None = None,
+    monitor: Monitor | None = None,
+    stop: Callable[[], bool] | None = None,
+    **settings: Any,
+) -> TrainResult:
+    """Train `model` in place on pictures and the decisions taken in them, all on one device.
+
+    `settings` are the fields of `TrainSettings`. `sets` are those of the decisions with the margin
+    of the loss; None builds them. `monitor(epoch, model)` is asked at the start and after each
+    epoch, `stop()` before each.
+    """
+    s = TrainSettings(**settings)
+    if not len(data):
+        raise InputError("There must be pictures to learn from; the split is empty.")
+    trainer = _Trainer(model, data, loss, sets, s)
+    rows = trainer.resume()
+    with reproducible():
+        if not rows:
+            rows.append({"epoch": 0, "seconds": 0.0, "loss": None} | _look(monitor, 0, model))
+        while len(rows) <= s.epochs:
+            if stop is not None and stop():
+                return TrainResult(rows, finished=False, captured=trainer.captured)
+            rows.append(trainer.learn(len(rows)) | _look(monitor, len(rows), model))
+            trainer.save(rows)
+    return TrainResult(rows, finished=True, captured=trainer.captured)
+
+
+def _look(monitor: Monitor | None, epoch: int, model: nn.Module) -> Row:
+    return monitor(epoch, model) if monitor else {}
+
+
+class _Trainer:
+    """A network with everything that changes it."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        data: DeviceSplit,
+        loss: DecisionLoss,
+        sets: OptimalitySet | None,
+        s: TrainSettings,
+    ) -> None:
+        self._device, self._size = data.images.device, min(s.batch_size, len(data))
+        model.to(self._device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._model, self._data, self._loss, self._sets, self._s = model, data, loss, sets, s
+        self._optimiser = make_optimiser(s.optimiser, model.parameters(), s.step)
+        self._run = _facts(s, data, loss)
+        # A sample comes once an epoch: with a checkpoint after each there is nothing to start from.
+        self._warm_starts = s.checkpoint_every > 1 and getattr(loss, "warm_start", False)
+
+    @property
+    def captured(self) -> bool:
+        return isinstance(self.__dict__.get("_advance"), CapturedStep)
+
+    @cached_property
+    def _advance(self) -> Step | CapturedStep:
+        """Made when it is first needed: after a checkpoint was read, and not if all is done."""
+        s, loss, sets = self._s, self._loss, self._sets
+        if sets is None:
+            margin = getattr(loss, "margin", None)
+            decisions = self._data.decisions
+            sets = OptimalitySet(loss.problem, decisions, 1.0 if margin is None else margin)
+        self._model.train()
+        step = Step(
+            torch.compile(self._model) if s.compile else self._model,  # type: ignore[arg-type]
+            self._data,
+            loss,
+            self._optimiser,
+            make_observed(loss, self._data, sets),
+            half=s.half,
+            warm_starts=self._warm_starts,
+        )
+        if self._device.type != "cuda" or not s.capture or not can_capture(loss):
+            return step
+        try:
+            return CapturedStep(step, self._size)
+        except RuntimeError as error:
+            warnings.warn(
+                f"The step cannot be one CUDA graph and is taken as it is: {error}", stacklevel=4
+            )
+            return step
+
+    def learn(self, epoch: int) -> Row:
+        """Learn from every whole batch once; the host looks at the device when all is done."""
+        s, advance = self._s, self._advance
+        set_step(self._optimiser, s.step_in(epoch))
+        self._loss.begin_epoch(s.seed, epoch)
+        self._model.train()
+        batches = self._batches(epoch)
+        advance.total.zero_()
+        began = time.perf_counter()
+        for index in batches:
+            advance(index)
+        mean = float(advance.total) / len(batches)  # waits for the device, once
+        seconds = time.perf_counter() - began
+        if not np.isfinite(mean):
+            raise InputError(
+                f"The training has diverged: the loss of epoch {epoch} is not a number. Choose a "
+                "smaller `step`."
+            )
+        return {"epoch": epoch, "seconds": seconds, "loss": mean}
+
+    def _batches(self, epoch: int) -> Tensor:
+        """(K, B) places, drawn anew in each epoch."""
+        order = np.random.default_rng([self._s.seed, epoch]).permutation(len(self._data))
+        whole = len(order) // self._size * self._size
+        return torch.from_numpy(order[:whole].reshape(-1, self._size)).to(self._device)
+
+    def save(self, rows: list[Row]) -> None:
+        """Write a checkpoint if one is due."""
+        s, epoch = self._s, rows[-1]["epoch"]
+        if epoch % s.checkpoint_every:
+            return
+        if s.checkpoint is not None:
+            parts = {"model": self._model.state_dict(), "optimiser": state_of(self._optimiser)}
+            tensors = {f"{part}.{k}": t for part, named in parts.items() for k, t in named.items()}
+            facts = {"epoch": epoch, "run": self._run, "rows": rows}
+            checkpoints.save(s.checkpoint, Checkpoint(tensors, facts))
+        if self._warm_starts:
+            # A resumed run has no warm starts either, so that both go the same way.
+            self._loss.forget()
+
+    def resume(self) -> list[Row]:
+        """The rows so far, with network and optimiser put back; empty without a checkpoint."""
+        place = self._s.checkpoint
+        found = None if place is None else checkpoints.load(place, self._run)
+        if found is None:
+            return []
+        self._model.load_state_dict(found.part("model"))
+        load_state(self._optimiser, found.part("optimiser"))
+        return list(found.facts["rows"])
+
+
+# --- the same numbers again ----------------------------------------------------------------------
+
+
+@contextmanager
+def reproducible() -> Iterator[None]:
+    """Convolutions by algorithms that add in the same order every time."""
+    cudnn = torch.backends.cudnn
+    before = cudnn.deterministic, cudnn.benchmark
+    cudnn.deterministic, cudnn.benchmark = True, False
+    try:
+        yield
+    finally:
+        cudnn.deterministic, cudnn.benchmark = before
+
+
+# --- on disk -------------------------------------------------------------------------------------
+
+_FREE_TO_CHANGE = {"checkpoint"}
+_LOOKED_AT = 64
+
+
+def _facts(s: TrainSettings, data: DeviceSplit, loss: DecisionLoss) -> dict[str, Any]:
+    """What two runs must have in common for one to go on from the other's checkpoint."""
+    if s.checkpoint is None:
+        return {}
+    settings = {name: v for name, v in asdict(s).items() if name not in _FREE_TO_CHANGE}
+    settings["drops"] = list(s.drops)  # as JSON gives them back
+    device = data.images.device.type
+    return settings | {"data": _fingerprint(data), "loss": repr(loss), "device": device}
+
+
+def _fingerprint(data: DeviceSplit) -> str:
+    """A checksum of some pictures and their decisions, from all over the data."""
+    some = data[:: max(1, len(data) // _LOOKED_AT)]
+    total = 0
+    for piece in (some.images, some.decisions):
+        total = zlib.crc32(piece.cpu().numpy().tobytes(), total)
+    return f"{len(data)} pictures, {total:08x}"

@@ -1,0 +1,344 @@
+"""`revealed bench vision`: the experiments as tables, the choice of steps, runs that go on."""
+
+import base64
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import revealed as rv
+from revealed.bench import vision_parts
+from revealed.bench.runs import FINISHED, UNFINISHED, RunConfig, read_runs
+from revealed.bench.vision_choice import pick, read_picks, tried, write_picks
+from revealed.bench.vision_data import draw, load, prepare
+from revealed.bench.vision_gallery import as_cells, png, write_gallery
+from revealed.bench.vision_parts import (
+    CHOOSING,
+    OPTIMISERS,
+    PARTS,
+    QUICK_PARTS,
+    Pick,
+    candidates,
+    decided,
+    experiment,
+)
+from revealed.bench.vision_run import Where, perform
+from revealed.bench.vision_tables import tables, targets
+from revealed.cli import main
+from revealed.errors import InputError
+from run_helpers import figures
+
+pytest.importorskip("rich")
+pytest.importorskip("safetensors")
+
+LABELS = ["Ours", "Ours, robust", "ST", "MOM", "BB", "PFYL", "SPO+", "two-stage"]
+SMALL = {"generator": "terrain", "side": 4, "sizes": [12, 6, 6], "unique": True, "seed": 0}
+MEASURES = {"decision_loss", "estimate_loss", "relative_regret", "optimal", "exact"}
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    """Quick parts so small that a run takes a moment."""
+    parts = []
+    for part in QUICK_PARTS:
+        data = part.data | {"side": 4, "sizes": SMALL["sizes"]}
+        parts.append(replace(part, data=data, epochs=2, batch_size=6))
+    monkeypatch.setattr(vision_parts, "QUICK_PARTS", tuple(parts))
+    choosing = replace(vision_parts.QUICK_CHOOSING, sizes=[6, 6, 6])
+    monkeypatch.setattr("revealed.bench.vision.QUICK_CHOOSING", choosing)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def bench(folder, *options):
+    words = ["bench", "vision", "--quick", "--jobs", "1", "--device", "cpu", "--out", str(folder)]
+    return main([*words, *options])
+
+
+# --- the tables ----------------------------------------------------------------------------------
+
+
+def test_the_experiments_are_those_of_the_paper():
+    assert [part.name for part in PARTS] == ["terrain 12x12", "terrain 18x18", "matching 12x12"]
+    for part in PARTS:
+        assert [method.label for method in part.methods] == LABELS
+        assert (part.epochs, part.batch_size, list(part.seeds)) == (50, 100, [0, 1, 2, 3, 4])
+        assert part.data["sizes"][0] == 10_000
+        told = {method.label for method in part.methods if method.needs_true_costs}
+        assert told == {"SPO+", "two-stage"}
+        ours = [m.options for m in part.methods if m.name == "projection"]
+        assert [o["power"] for o in ours] == [(2,), (1,)]
+        assert all(o["margin"] == (1.0,) for o in ours)
+
+
+def test_every_method_chooses_among_as_many_candidates():
+    assert len(CHOOSING.steps) == 8
+    for part in PARTS:
+        configs = list(candidates(part, CHOOSING).configs())
+        assert len({config.key for config in configs}) == len(configs)
+        for label in LABELS:
+            own = [(c.optimiser, c.step) for c in configs if c.label == label]
+            assert sorted(own) == sorted((o, s) for o in OPTIMISERS for s in CHOOSING.steps)
+
+
+def test_what_is_asked_for_is_what_is_run():
+    (part,) = experiment(only="18", labels=["ours", "SPO+"], seeds=2, epochs=7, model="resnet18")
+    assert part.name == "terrain 18x18"
+    assert [method.label for method in part.methods] == ["Ours", "SPO+"]
+    assert (list(part.seeds), part.epochs, part.model) == ([0, 1], 7, {"kind": "resnet18"})
+    assert experiment(ties=True)[0].data["unique"] is False
+    assert experiment(digits="mnist")[2].data["digits"] == "mnist"
+    picks = {"terrain 18x18": {"Ours": Pick("adagrad", 0.05)}}
+    assert [(c.label, c.optimiser, c.step, c.seed) for c in decided(part, picks).configs()] == [
+        ("Ours", "adagrad", 0.05, 0),
+        ("Ours", "adagrad", 0.05, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong, told", [({"only": "moon"}, "terrain 12x12"), ({"labels": ["ours", "XY"]}, "'XY'")]
+)
+def test_what_does_not_exist_is_refused(wrong, told):
+    with pytest.raises(InputError, match=told):
+        experiment(**wrong)
+
+
+# --- the choice ----------------------------------------------------------------------------------
+
+
+def candidate(label, optimiser, step, loss, status=FINISHED, part="terrain 6x6"):
+    config = RunConfig(
+        part=part,
+        label=label,
+        data=SMALL,
+        method={"name": "projection"},
+        model={"kind": "small"},
+        optimiser=optimiser,
+        step=step,
+        epochs=1,
+        batch_size=6,
+        seed=0,
+    )
+    judged = {split: {"decision_loss": loss} for split in ("train", "valid", "test")}
+    final = judged if status == FINISHED else None
+    return {"config": config.plain(), "status": status, "final": final}
+
+
+def test_the_best_validation_decisions_choose():
+    runs = [
+        candidate("Ours", "adam", 0.1, 3.0),
+        candidate("Ours", "adam", 0.01, 2.0),
+        candidate("Ours", "adagrad", 0.1, 1.5),
+        candidate("Ours", "adagrad", 0.01, None, "diverged"),
+        candidate("ST", "adam", 0.1, 1.0),
+        candidate("ST", "adam", 0.01, None, UNFINISHED),
+    ]
+    assert pick(runs) == {"terrain 6x6": {"Ours": Pick("adagrad", 0.1)}}
+    assert tried(runs)["terrain 6x6"]["Ours"][-2:] == [
+        ["adagrad", 0.1, 1.5],
+        ["adagrad", 0.01, "diverged"],
+    ]
+
+
+def test_choices_are_written_and_read(tmp_path):
+    write_picks(tmp_path, {"a": {"Ours": Pick("adam", 0.1), "ST": Pick("adam", 0.2)}})
+    write_picks(tmp_path, {"a": {"ST": Pick("adagrad", 0.3)}})
+    assert read_picks(tmp_path / "chosen.json") == {
+        "a": {"Ours": Pick("adam", 0.1), "ST": Pick("adagrad", 0.3)}
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[1]", "{", '{"a": {"Ours": {"step": 1}}}', '{"a": {"b": {"optimiser": "x", "step": 1}}}'],
+)
+def test_a_file_that_says_no_choices_is_refused(tmp_path, text):
+    path = tmp_path / "steps.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(InputError, match=r"steps\.json must"):
+        read_picks(path)
+
+
+# --- the data ------------------------------------------------------------------------------------
+
+
+def test_data_are_drawn_once_and_a_smaller_set_is_the_head_of_a_larger_one(tmp_path):
+    prepare(SMALL, tmp_path, jobs=1)
+    (place,) = tmp_path.iterdir()
+    stamp = place.stat().st_mtime_ns
+    again = prepare(SMALL | {"sizes": [5, 2, 1]}, tmp_path, jobs=1)
+    assert place.stat().st_mtime_ns == stamp
+    fresh = draw(SMALL | {"sizes": [5, 2, 1]})
+    for name in ("train", "valid", "test"):
+        kept, drawn = getattr(again, name), getattr(fresh, name)
+        for kind in ("images", "decisions", "costs", "cells"):
+            assert np.array_equal(getattr(kept, kind), getattr(drawn, kind))
+    larger = prepare(SMALL | {"sizes": [13, 6, 6]}, tmp_path, jobs=1)
+    assert len(larger.train) == 13
+    assert len(load(SMALL, tmp_path).train) == 12
+
+
+def test_an_unknown_generator_is_refused():
+    with pytest.raises(InputError, match="digit_boards"):
+        draw(SMALL | {"generator": "moons"})
+
+
+# --- runs ----------------------------------------------------------------------------------------
+
+
+def test_a_run_tells_what_the_page_needs(tmp_path):
+    assert bench(tmp_path, "--only", "terrain", "--methods", "Ours;SPO+") == 0
+    content = json.loads((tmp_path / "sweep.json").read_text("utf-8"))
+    assert content["experiment"] == "vision"
+    assert content["parts"] == ["terrain 6x6"]
+    assert len(content["tried"]["terrain 6x6"]["Ours"]) == 4
+    runs = read_runs(tmp_path)
+    assert sorted(run["config"]["label"] for run in runs) == ["Ours", "SPO+"]
+    for run in runs:
+        assert run["status"] == FINISHED
+        assert [row["epoch"] for row in run["epochs"]] == [0, 1, 2]
+        for split in ("train", "valid", "test"):
+            assert set(run["final"][split]) == MEASURES
+            assert run["final"][split] == run["epochs"][-1][split]
+        assert run["epoch_seconds"] > 0
+        assert run["surroundings"]["device"] == "cpu"
+    assert not any((tmp_path / "checkpoints").glob("*"))
+
+
+def test_the_same_command_repeats_nothing_and_more_seeds_add_to_it(tmp_path):
+    asked = ("--only", "terrain", "--methods", "ST")
+    bench(tmp_path, *asked)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("runs/*.json")}
+    bench(tmp_path, *asked, "--seeds", "2")
+    after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("runs/*.json")}
+    assert before.items() <= after.items()
+    assert len(after) == len(before) + 1
+
+
+def test_a_time_limit_ends_it_and_the_same_command_goes_on(tmp_path, capsys, monkeypatch):
+    asked = ("--only", "terrain", "--methods", "Ours", "--epochs", "4")
+    assert bench(tmp_path / "whole", *asked) == 0
+    assert bench(tmp_path / "part", *asked, "--time-limit", "0") == 0
+    assert "1 are left" in capsys.readouterr().out
+    assert not (tmp_path / "part" / "runs").exists()
+    # The clock strikes after two epochs of the run that counts.
+    calls = iter(range(1000))
+    monkeypatch.setattr(
+        "revealed.bench.vision_run._Clock.is_up",
+        lambda clock: clock._deadline is not None and next(calls) == 6,
+    )
+    bench(tmp_path / "part", *asked, "--time-limit", "1e9")
+    assert any((tmp_path / "part" / "checkpoints").glob("*/checkpoint.json"))
+    assert bench(tmp_path / "part", *asked) == 0
+    (whole,), (part,) = (read_runs(tmp_path / name) for name in ("whole", "part"))
+    assert figures(whole) == figures(part)
+
+
+def test_steps_from_a_file_need_no_choice(tmp_path):
+    path = tmp_path / "steps.json"
+    path.write_text('{"terrain 6x6": {"Ours": {"optimiser": "adagrad", "step": 0.02}}}', "utf-8")
+    bench(tmp_path / "out", "--only", "terrain", "--methods", "Ours", "--steps", str(path))
+    (run,) = read_runs(tmp_path / "out")
+    assert (run["config"]["optimiser"], run["config"]["step"]) == ("adagrad", 0.02)
+    assert not (tmp_path / "out" / "choice").exists()
+
+
+def test_a_folder_of_another_kind_is_refused(tmp_path, capsys):
+    (tmp_path / "sweep.json").write_text('{"settings": {"quick": false}}', "utf-8")
+    assert bench(tmp_path) == 2
+    assert "holds a full sweep" in capsys.readouterr().err
+
+
+def test_a_run_that_leaves_all_bounds_has_diverged(tmp_path):
+    prepare(SMALL, tmp_path, jobs=1)
+    config = RunConfig.read(candidate("two-stage", "adam", 1e30, 0.0))
+    config = replace(config, method={"name": "two-stage"}, needs_true_costs=True)
+    run = perform(config, Where("cpu", tmp_path), thorough=False)
+    assert run["status"] == "diverged"
+    assert run["final"] is None
+
+
+# --- tables and targets --------------------------------------------------------------------------
+
+
+def choice_of(label, name, loss, needs=False, part="terrain 12x12"):
+    from revealed.bench.choose import chosen
+
+    run = candidate(label, "adam", 0.1, loss, part=part)
+    run["config"] |= {"method": {"name": name}, "needs_true_costs": needs}
+    figures_of = {"decision_loss": loss, "estimate_loss": loss / 10, "relative_regret": loss / 100}
+    share = {"optimal": 1 - loss / 10, "exact": 0.5}
+    run["final"] = {split: figures_of | share for split in ("train", "valid", "test")}
+    return chosen([run | {"epoch_seconds": 1.0}])[0]
+
+
+def test_targets_compare_ours_with_the_right_others():
+    ours, rival = choice_of("Ours", "projection", 1.0), choice_of("ST", "st", 2.0)
+    told = choice_of("SPO+", "spo+", 0.5, needs=True)
+    found = {each["name"]: each for each in targets([ours, rival, told])}
+    first, second, share, regret = found.values()
+    assert first["value"] == pytest.approx(0.5)  # SPO+ decides better
+    assert not first["holds"]
+    assert second["value"] == pytest.approx(-0.1)  # but sees true costs
+    assert second["holds"]
+    assert share["holds"]
+    assert regret["holds"]
+    (table,) = tables([ours, rival, told])
+    assert [row[0] for row in table.rows] == ["SPO+", "Ours", "ST"]
+
+
+# --- the gallery ---------------------------------------------------------------------------------
+
+
+def test_decisions_as_cells():
+    paths = rv.problems.grid_shortest_path(3, 3, neighbors=8)
+    costs = np.ones((1, paths.n_variables))
+    assert as_cells(paths, paths.solve(costs).x[0]) == [[0, 0], [1, 1], [2, 2]]
+    pairs = rv.problems.grid_matching(2, 2)
+    graph = pairs.structure
+    across = np.abs(graph.tails - graph.heads) == 1
+    assert as_cells(pairs, across.astype(float)) == [[[0, 0], [0, 1]], [[1, 0], [1, 1]]]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_pictures_survive_the_png(channels):
+    image = pytest.importorskip("matplotlib.image")
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, channels), np.uint8)
+    read = image.imread(io.BytesIO(png(pixels)), format="png")
+    assert np.array_equal(np.round(read * 255).astype(np.uint8).reshape(pixels.shape), pixels)
+
+
+@pytest.mark.parametrize("part", ["terrain 6x6", "matching 6x6"])
+def test_the_gallery_shows_what_was_seen_and_learnt(tmp_path, part):
+    bench(tmp_path, "--only", part, "--methods", "Ours;ST;BB;SPO+")
+    content = json.loads(
+        (tmp_path / "gallery" / f"{part.replace(' ', '-')}.json").read_text("utf-8")
+    )
+    assert content["part"] == part
+    assert content["grid"] == [4, 4]
+    for sample in content["samples"]:
+        assert base64.b64decode(sample["image"])[:4] == b"\x89PNG"
+        assert np.shape(sample["true_cells"]) == (4, 4)
+        labels = [method["label"] for method in sample["methods"]]
+        assert labels[0] == "Ours"
+        assert len(labels) == 3  # and the two best rivals
+        for method in sample["methods"]:
+            assert np.shape(method["cells"]) == (4, 4)
+            if part.startswith("terrain"):
+                assert method["predicted"][0] == sample["observed"][0] == [0, 0]
+                assert method["predicted"][-1] == sample["observed"][-1] == [3, 3]
+            else:
+                cells = sorted(tuple(cell) for pair in method["predicted"] for cell in pair)
+                assert cells == [(r, c) for r in range(4) for c in range(4)]
+
+
+def test_without_pictures_there_is_no_gallery(tmp_path):
+    data = draw(SMALL | {"sizes": [1, 0, 1]})
+    assert write_gallery(tmp_path, "terrain 6x6", data, []) is None
+    assert list(Path(tmp_path).iterdir()) == []
