@@ -12,7 +12,6 @@ from scipy import sparse
 from revealed.bench import netlib, projection
 from revealed.bench.cases import Case, cases_of, grid, knapsack
 from revealed.bench.certificate import explained_point, objective, residual
-from revealed.bench.mps import read_netlib
 from revealed.bench.paper_route import PAPER
 from revealed.bench.rivals import DIRECT
 from revealed.bench.timing import accuracy, best_known
@@ -132,19 +131,6 @@ def test_second_opinion_notices_a_point_that_is_inside_but_not_nearest(general_c
         elsewhere = explained_point(general_case, i, v + 0.01, mu + 0.01)
         assert residual(general_case, i, elsewhere, v + 0.01, mu + 0.01) > 1e-5
         assert objective(general_case, i, v + 0.01, mu + 0.01) > objective(general_case, i, v, mu)
-
-
-def test_reader_keeps_every_kind_of_row_and_bound(mps_folder):
-    pytest.importorskip("highspy")
-    problem, cost = read_netlib(mps_folder / "small.mps.gz")
-    np.testing.assert_array_equal(cost, [1.0, 2.0, -1.0])
-    np.testing.assert_array_equal(problem.A_eq.toarray(), [[0, 1, 1]])
-    np.testing.assert_array_equal(problem.b_eq, [2.0])
-    rows = {tuple(a): b for a, b in zip(problem.A_ub.toarray(), problem.b_ub, strict=True)}
-    # The range is 0.5 <= x - z <= 3: two rows. At least 1 becomes at most -1.
-    assert rows == {(1, 1, 1): 4, (-1, 0, 0): -1, (1, 0, -1): 3, (-1, 0, 1): -0.5}
-    np.testing.assert_array_equal(problem.lb, [0, 0, -np.inf])
-    np.testing.assert_array_equal(problem.ub, [4, np.inf, np.inf])
 
 
 def run_command(module, *words):

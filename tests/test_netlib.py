@@ -12,7 +12,6 @@ from scipy import sparse
 import revealed as rv
 from helpers import definition_residual, explained_move, parts_of
 from revealed import EntryState
-from revealed.bench.mps import read_netlib
 from revealed.errors import InfeasibleDecisionError, InputError
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data" / "netlib"
@@ -25,6 +24,11 @@ FILES = sorted(path for path in FOLDER.glob("*.mps.gz") if path.stat().st_size <
 needs_files = pytest.mark.skipif(
     not FILES, reason="No NETLIB files; name a folder of .mps.gz in REVEALED_NETLIB to run these."
 )
+
+
+def read(path):
+    model = rv.read_mps(path)
+    return model.problem, model.cost
 
 
 def perturbed(cost, rng):
@@ -75,7 +79,7 @@ def objective(p, cost, v, mu):
 @needs_files
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.split(".")[0])
 def test_projections_reach_their_goal_and_claim_no_more(path):
-    problem, cost = read_netlib(path)
+    problem, cost = read(path)
     sets = sets_of(problem, cost)
     q = perturbed(cost, np.random.default_rng(0))
     p = parts_of(sets, 0)
@@ -131,7 +135,7 @@ def small(tmp_path):
 
 
 def test_a_file_becomes_a_problem_in_general_form(small):
-    problem, cost = read_netlib(small)
+    problem, cost = read(small)
     np.testing.assert_array_equal(cost, [2.0, 5.0, 3.0, 0.5])
     np.testing.assert_array_equal(problem.A_eq.toarray(), [[1.0, 1, 1, 1]])
     np.testing.assert_array_equal(problem.b_eq, [4.0])
@@ -148,7 +152,7 @@ def test_a_file_becomes_a_problem_in_general_form(small):
 
 
 def test_and_the_problem_is_solved_and_projected_on(small):
-    problem, cost = read_netlib(small)
+    problem, cost = read(small)
     answer = problem.solve(cost[None])
     # All the water there may be, beans only for the iron, bread for the rest.
     np.testing.assert_allclose(answer.x, [[2.25, 0.25, 0.5, 1.0]], atol=1e-9)
@@ -163,4 +167,4 @@ def test_and_the_problem_is_solved_and_projected_on(small):
 
 def test_what_is_not_a_file_meets_a_sentence(tmp_path):
     with pytest.raises(InputError, match="there is none"):
-        read_netlib(tmp_path / "absent.mps.gz")
+        rv.read_mps(tmp_path / "absent.mps.gz")

@@ -118,12 +118,14 @@ def matching() -> Family:
 
 def netlib(path: Path) -> Family:
     """A NETLIB problem with its own cost, scaled to size 1 and perturbed by 10% for each draw."""
-    from .mps import problem_name, read_netlib
+    from ..importers import read_mps
+    from .netlib import problem_name
 
-    problem, cost = read_netlib(path)
-    cost = cost / max(float(np.sqrt(np.mean(cost**2))), 1e-300)
+    model = read_mps(path)
+    assert model.cost is not None  # an MPS file always has one
+    cost = model.cost / max(float(np.sqrt(np.mean(model.cost**2))), 1e-300)
     return Family(
-        problem_name(path), problem, lambda rng, size: perturbed(cost, rng, size), margin=0.0
+        problem_name(path), model.problem, lambda rng, size: perturbed(cost, rng, size), margin=0.0
     )
 
 

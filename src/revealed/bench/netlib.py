@@ -74,10 +74,13 @@ def problem_files(folder: Path, only: str | None = None) -> list[Path]:
     return sorted(files, key=lambda path: (path.stat().st_size, path.name))
 
 
+def problem_name(path: Path) -> str:
+    """`25fv47` for `25fv47.mps.gz`."""
+    return path.name.removesuffix(".gz").removesuffix(".mps")
+
+
 def examine(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     """Everything about one problem: its size, what ours reached, what the others reached."""
-    from .mps import problem_name
-
     case = _case(path, args.seed)
     row: dict[str, Any] = {
         "problem": problem_name(path),
@@ -125,11 +128,12 @@ def _compile() -> None:
 
 def _case(path: Path, seed: int):
     """The problem's optimal decision and its perturbed cost as a batch of one."""
-    from .. import OptimalitySet
+    from .. import OptimalitySet, read_mps
     from .cases import Case, perturbed
-    from .mps import problem_name, read_netlib
 
-    problem, cost = read_netlib(path)
+    model = read_mps(path)
+    problem, cost = model.problem, model.cost
+    assert cost is not None  # an MPS file always has one
     sets = OptimalitySet(problem, problem.solve(cost[None]).x, margin=0.0)
     return Case(
         name=problem_name(path),

@@ -1,0 +1,133 @@
+"""The arguments of scipy.optimize.linprog as a model.
+
+Letters: n variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from .._arrays import to_float64
+from ..errors import InputError, ShapeError
+from ..problem import LinearProgram
+from .imported import ImportedModel
+from .raw import warn_relaxed
+
+
+def from_linprog(
+    c: Any = None,
+    A_ub: Any = None,
+    b_ub: Any = None,
+    A_eq: Any = None,
+    b_eq: Any = None,
+    bounds: Any = (0, None),
+    *,
+    integrality: Any = None,
+    names: Any = None,
+) -> ImportedModel:
+    """The model that `scipy.optimize.linprog` would solve with the same arguments.
+
+    As there, variables are at least 0 unless `bounds` says otherwise, and None in a pair means no
+    limit; a `scipy.optimize.Bounds` is understood too. `c` may be left out, since it is what will
+    be learnt. `integrality` is 0 for a real variable, 1 for an integer one, 2 and 3 for one that
+    may also be 0 (see scipy). `names` name the n variables, which are x0, x1, ... otherwise.
+    Right-hand sides (B, m) and matrices (B, m, n) may differ by instance, as in `LinearProgram`.
+    """
+    cost = None if c is None else _vector(c, "c")
+    n = _count_variables(cost, A_ub, A_eq, bounds)
+    kinds = np.zeros(n, dtype=np.int64) if integrality is None else _kinds(integrality, n)
+    lb, ub = _limits(bounds, n)
+    problem = LinearProgram(
+        A_eq=A_eq,
+        b_eq=b_eq,
+        A_ub=A_ub,
+        b_ub=b_ub,
+        lb=np.where(kinds >= 2, np.minimum(lb, 0.0), lb),
+        ub=ub,
+    )
+    integer = kinds % 2 == 1
+    warn_relaxed("the linear program", integer, kinds >= 2, stacklevel=3)
+    return ImportedModel(
+        problem=problem,
+        source="the linear program",
+        variable_names=_names(names, n),
+        eq_names=tuple(f"eq{i}" for i in range(problem.eq_rows.shape[0])),
+        ub_names=tuple(f"ub{i}" for i in range(problem.ub_rows.shape[0])),
+        cost=cost,
+        constant=0.0,
+        maximised=False,
+        integer=integer,
+    )
+
+
+def _vector(value: Any, name: str) -> np.ndarray:
+    array = to_float64(value, name)
+    array = array.ravel() if array.shape == (1, array.size) else array  # as scipy squeezes it
+    if array.ndim != 1 or not len(array):
+        raise ShapeError(f"`{name}` must be (n,), one for each variable; got shape {array.shape}.")
+    if not np.isfinite(array).all():
+        bad = np.flatnonzero(~np.isfinite(array))[0]
+        raise InputError(f"`{name}` must be finite; got {array[bad]} at entry {bad}.")
+    return array
+
+
+def _count_variables(cost: np.ndarray | None, A_ub: Any, A_eq: Any, bounds: Any) -> int:
+    if cost is not None:
+        return len(cost)
+    for A in (A_ub, A_eq):
+        if A is not None:
+            return int(A.shape[-1]) if hasattr(A, "shape") else np.shape(A)[-1]
+    pairs = np.shape(getattr(bounds, "lb", bounds))
+    if not pairs or pairs in ((2,), (0,)):
+        raise ShapeError(
+            "The number of variables is unknown: give `c`, `A_ub`, `A_eq`, or bounds for each."
+        )
+    return pairs[0]
+
+
+def _limits(bounds: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) lower and (n,) upper limits from any form that scipy takes."""
+    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
+        pairs = np.stack(np.broadcast_arrays(bounds.lb, bounds.ub), axis=-1)
+    else:
+        pairs = _pairs(bounds)
+    if pairs.size == 0:
+        pairs = np.array([0.0, np.inf])
+    if pairs.shape not in ((2,), (1, 2), (n, 2)):
+        hint = " Transpose it: `bounds.T`." if pairs.shape == (2, n) else ""
+        raise ShapeError(
+            f"`bounds` must be one pair (low, high) for all variables, or {n} pairs; got shape "
+            f"{pairs.shape}.{hint}"
+        )
+    low, high = np.broadcast_to(pairs, (n, 2)).astype(np.float64).T
+    return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+
+
+def _pairs(bounds: Any) -> np.ndarray:
+    try:
+        return np.array(() if bounds is None else bounds, dtype=np.float64)  # None becomes NaN
+    except (TypeError, ValueError):
+        raise InputError(
+            "`bounds` must be pairs (low, high) of numbers, with None for no limit; "
+            f"got {str(bounds)[:80]}."
+        ) from None
+
+
+def _kinds(integrality: Any, n: int) -> np.ndarray:
+    kinds = np.asarray(integrality)
+    if kinds.shape not in ((), (n,)) or not np.isin(kinds, (0, 1, 2, 3)).all():
+        raise InputError(f"`integrality` must be 0, 1, 2 or 3, or {n} of these; got {kinds}.")
+    return np.broadcast_to(kinds, n).astype(np.int64)
+
+
+def _names(names: Any, n: int) -> tuple[Hashable, ...]:
+    chosen = tuple(f"x{j}" for j in range(n)) if names is None else tuple(names)
+    if len(chosen) != n or len(set(chosen)) != n:
+        raise InputError(
+            f"`names` must be {n} different names, one for each variable; got {len(chosen)}, of "
+            f"which {len(set(chosen))} are different."
+        )
+    return chosen
