@@ -1,0 +1,76 @@
+"""
+Energy-cost-aware scheduling
+============================
+
+A plant starts its tasks when electricity is cheap. We see forecasts of the day and when each task
+was started, never a price. From past schedules we learn what an hour of running must cost as a
+function of the forecasts, and plan new days with that.
+
+The costs are structured: starting task j at time t costs the energy of its run times the prices of
+those half-hours, c = S w, and w comes from forecasts with coefficients that all half-hours share.
+
+    python examples/plot_energy_scheduling.py [folder with the ICON files]
+"""
+
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+from _picture import BLUE, INK, bars, caption, gantt, paired, save
+
+import revealed as rv
+from revealed.data.energy import load_energy, synthetic_energy
+
+days = load_energy(sys.argv[1]) if len(sys.argv) > 1 else synthetic_energy()
+problem = days.tasks.problem()
+energy = days.tasks.energy(problem)  # S, (starts, half-hours)
+costs = days.prices @ energy.T
+schedules = problem.solve(costs).x
+cut = 2 * len(costs) // 3
+past, future = slice(cut), slice(cut, None)
+
+# %%
+# Learn from schedules alone. Real prices are not a linear function of forecasts, so no coefficients
+# explain every day: the plain distance (`power=1`) keeps odd days from ruling.
+forecasts = np.einsum("np,bpf->bnf", energy, days.features)  # S z: features of each start
+settings = {"optimiser": "adam", "step": 0.03, "decay": 1.0, "max_iter": 30, "random_state": 0}
+model = rv.InverseRegressor(problem, method="erm", power=1, fit_intercept=False, **settings)
+model.fit(forecasts[past], schedules[past])
+ours = model.predict(forecasts[future])
+
+# %%
+# What plans cost at the prices that came. Regression sees past prices, which we do not.
+known, paid = days.features[past].reshape(-1, days.features.shape[2]), days.prices[past].ravel()
+slopes = np.linalg.lstsq(np.c_[known, np.ones(len(known))], paid, rcond=None)[0][:-1]
+typical = np.broadcast_to(days.prices[past].mean(axis=0) @ energy.T, costs[future].shape)
+plans = {
+    "average day's prices": problem.solve(typical).x,
+    "regression on prices": problem.solve(forecasts[future] @ slopes).x,
+    "from schedules alone": ours,
+}
+best = (costs[future] * schedules[future]).sum()
+extra = {name: (costs[future] * plan).sum() / best - 1 for name, plan in plans.items()}
+print(f"{len(costs)} days; {days.n_left_out} more had missing numbers")
+print("extra cost:", ", ".join(f"{name} {share:.2%}" for name, share in extra.items()))
+
+# %%
+# The held-out day of median regret, and what the learned prices listen to.
+figure = plt.figure(figsize=(12, 5.8), layout="constrained")
+grid = figure.add_gridspec(2, 2, width_ratios=[2, 1], height_ratios=[1, 1.6])
+(top, right), (below, corner) = grid.subplots()
+i = int(np.argsort(((ours - schedules[future]) * costs[future]).sum(axis=1))[len(ours) // 2])
+price, learned = days.prices[future][i], days.features[future][i] @ model.coef_
+learned = price.mean() + price.std() * (learned - learned.mean()) / learned.std()
+top.stairs(price, np.arange(49) / 2, baseline=None, color=INK, lw=1.4)
+top.stairs(learned, np.arange(49) / 2, baseline=None, color=BLUE, lw=2)
+top.set(xlim=(0, 24), xticks=range(0, 25, 4), xticklabels=[])
+caption(top, "A held-out day", "black: prices that came, never seen; blue: learned, rescaled")
+gantt(below, problem, days.tasks, ((schedules[future][i], INK), (ours[i], BLUE)))
+caption(below, "When tasks run", "grey: windows; black: best in hindsight; blue: planned by us")
+bars(right, extra, "from schedules alone", "{:.2%}")
+caption(right, "Extra cost", f"over perfect foresight, {len(ours)} held-out days")
+named = [k for k, name in enumerate(days.names) if name[:3] not in ("sin", "cos")]
+weights = [(each / np.abs(each).sum())[named] for each in (slopes, model.coef_)]
+paired(corner, [days.names[k] for k in named], *weights)
+caption(corner, "What moves a price", "relative weights; black: regression, blue: ours")
+save(figure, "energy_scheduling")

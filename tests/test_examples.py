@@ -1,0 +1,87 @@
+"""Every example runs as it stands, headless, and leaves a picture; each is short."""
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+SCRIPTS = sorted(EXAMPLES.glob("plot_*.py"))
+LIMIT = 80
+
+
+@pytest.fixture
+def run_example(monkeypatch, tmp_path, capsys):
+    """Runs a script in this process, without a screen; its picture, what it printed, its names."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    monkeypatch.setenv("REVEALED_PICTURES", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["example"])
+    monkeypatch.syspath_prepend(EXAMPLES)
+
+    def run(script):
+        names = runpy.run_path(str(script))
+        (picture,) = tmp_path.glob("*.png")
+        return picture, capsys.readouterr().out, names
+
+    yield run
+    matplotlib.pyplot.close("all")
+
+
+def test_there_is_one_for_each_problem():
+    assert [script.stem.removeprefix("plot_") for script in SCRIPTS] == [
+        "energy_scheduling",
+        "inverse_reinforcement",
+        "portfolio",
+        "rational_choice",
+        "shortest_path",
+    ]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_examples_are_short_and_open_with_a_title(script):
+    lines = script.read_text("utf-8").splitlines()
+    assert len(lines) < LIMIT
+    assert lines[0] == '"""'
+    assert re.fullmatch("=+", lines[2])
+    assert len(lines[1]) == len(lines[2])
+
+
+def test_a_scheduler_that_sees_no_price_comes_near_one_that_does(run_example):
+    picture, _, names = run_example(EXAMPLES / "plot_energy_scheduling.py")
+    assert picture.stat().st_size > 20_000
+    extra = names["extra"]
+    assert extra["from schedules alone"] < extra["average day's prices"]
+
+
+def test_the_learned_reward_earns_what_the_expert_earns(run_example):
+    picture, told, names = run_example(EXAMPLES / "plot_inverse_reinforcement.py")
+    assert picture.stat().st_size > 20_000
+    assert all(share.min() >= 0.99 for share in names["found"].values())
+    assert "16 worlds watched" in told
+
+
+def test_portfolios_of_later_weeks_are_foreseen(run_example):
+    picture, _, names = run_example(EXAMPLES / "plot_portfolio.py")
+    assert picture.stat().st_size > 20_000
+    future = names["future"]
+    assert np.abs(names["planned"] - names["mixes"][future]).max() < 1e-4
+    assert np.abs(names["replanned"] - names["eager_mixes"][future]).max() < 0.05
+
+
+def test_demand_at_prices_never_seen_is_foreseen(run_example):
+    picture, _, names = run_example(EXAMPLES / "plot_rational_choice.py")
+    assert picture.stat().st_size > 20_000
+    truth, ours, line = (names["demand"][name][-1] for name in ("truth", "ours", "regression"))
+    assert np.abs(ours - truth).mean() < 0.2 * np.abs(line - truth).mean()
+
+
+def test_hikers_dislikes_are_learned_and_routes_planned(run_example):
+    picture, _, names = run_example(EXAMPLES / "plot_shortest_path.py")
+    assert picture.stat().st_size > 20_000
+    np.testing.assert_allclose(names["learned"], names["DISLIKE"], rtol=0.15)
+    learned, shortest = names["extra"]
+    assert learned < 0.01 < shortest
