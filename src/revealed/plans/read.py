@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputError
+from ..problem import LinearProgram
 from .catalogue import NAMES, from_catalogue, is_call
 from .plan import Plan
 
@@ -36,6 +37,11 @@ def _from_mps(path: Path) -> Plan:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RelaxationWarning)  # told by whoever shows the plan
         model = read_mps(path)
+    if not isinstance(model.problem, LinearProgram):
+        raise InputError(
+            f"{path.name} has a quadratic objective; the commands learn linear costs. Leave its "
+            "quadratic section out, or learn with `rv.QuadraticProgram` in Python."
+        )
     names = tuple(map(str, model.variable_names))
     return Plan(
         model.problem,

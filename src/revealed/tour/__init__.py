@@ -55,6 +55,6 @@ def copy_files(folder: Path) -> None:
     there = [name for name in FILES if (folder / name).exists()]
     if there:
         raise InputError(f"{folder} already has {', '.join(there)}; choose another folder.")
-    with as_file(files(__package__) / "files") as source:
+    with as_file(files("revealed.tour") / "files") as source:
         for name in FILES:
             shutil.copyfile(source / name, folder / name)
