@@ -6,7 +6,7 @@ STAMP  := .venv/.installed
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench pyepo recompile clean
+.PHONY: help demo test lint format docs bench pyepo recompile clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,10 @@ format: $(STAMP) ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(STAMP) ## build the documentation into out/docs; a warning is an error
+	$(BIN)/sphinx-build -W --keep-going -q -d out/docs-cache docs out/docs
+	@echo "Open out/docs/index.html"
+
 bench: $(STAMP) ## time the projection against its rivals; figures go to out/bench
 	$(BIN)/revealed bench projection --out out/bench/projection.json $(ARGS)
 
@@ -37,6 +41,7 @@ recompile: ## forget compiled kernels (numba does not notice a change in a funct
 
 clean: ## remove the environment, caches and outputs
 	rm -rf .venv .venv-pyepo out .pytest_cache .ruff_cache .hypothesis
+	rm -rf docs/generated
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Installed again whenever what is asked for changes; the code itself is used in place.

@@ -1,11 +1,14 @@
 """Every Python block of the README runs as it stands, and shows the commands it must."""
 
+import importlib
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from revealed import cli
 from revealed.bench.projection_page import headline
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,13 +34,29 @@ def test_the_figures_are_those_of_the_benchmark():
     assert " ".join(quoted.group(1).split()) == headline(content)
 
 
-@pytest.mark.parametrize("command", ["make demo", "make test", "pip install"])
+@pytest.mark.parametrize("command", ["make demo", "make test", "make docs", "pip install ."])
 def test_first_commands_are_shown(command):
     assert command in README
 
 
+def test_the_tour_prints_what_is_shown(monkeypatch):
+    """Run anew and compare, but for times; `python docs/_tools/tour.py README.md` brings it up."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs/_tools"))
+    tour = importlib.import_module("tour")
+    told = tour.play()
+    assert list(told) == ["tour", "doctor", "fit", "predict", "explain"]
+    assert [found[1] for found in tour.BLOCK.finditer(README)] == list(told)
+    assert tour.without_times(tour.rewritten(README, told)) == tour.without_times(README)
+
+
+@pytest.mark.parametrize("line", re.findall(r"^revealed [^#\n]+", README, flags=re.MULTILINE))
+def test_other_commands_are_understood(line):
+    assert callable(cli.build_parser().parse_args(shlex.split(line)[1:]).run)
+
+
 def test_links_within_the_tree_lead_somewhere():
     targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", README)
+    targets += re.findall(r'(?:src|srcset)="([^"]+)"', README)
     assert all((ROOT / target).exists() for target in targets)
 
 

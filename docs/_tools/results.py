@@ -1,0 +1,146 @@
+"""Tables from the committed results of the benchmarks; no figure on any page is copied by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benchmarks/results"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], numbers: int = 0) -> str:
+    """A Markdown table whose last `numbers` columns are set to the right."""
+    rule = ["---"] * (len(heads) - numbers) + ["---:"] * numbers
+    lines = [heads, rule, *rows]
+    return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines) + "\n"
+
+
+def _cell(value: Any) -> str:
+    text = f"{value:.3g}" if isinstance(value, float) else str(value)
+    return text.replace("|", "\\|")
+
+
+def load(name: str) -> dict[str, Any]:
+    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+
+
+def targets() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every target that a benchmark was held against, with the benchmark's name."""
+    for path in sorted(RESULTS.glob("*.json")):
+        for target in load(path.stem).get("targets", ()):
+            yield path.stem, target
+
+
+def targets_table(*, missed: bool) -> str:
+    """All targets, or those that were missed."""
+    rows = [
+        (name, t["name"], "holds" if t["holds"] else "**missed**", t["bound"], _number(t["value"]))
+        for name, t in targets()
+        if not (missed and t["holds"])
+    ]
+    if not rows:
+        return "None is missed.\n"
+    return table(["benchmark", "target", "verdict", "asked", "found"], rows, 2)
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, int | float) else str(value)
+
+
+def claims_list(*, failed: bool = False) -> str:
+    """What is claimed of the synthetic experiments, with the verdict of the runs."""
+    from revealed.report.claims import judge
+    from revealed.report.reading import read_folder
+    from revealed.report.study import gather
+    from revealed.report.verdicts import FAILS, HOLDS
+
+    rows = []
+    for claim in judge(gather(read_folder(RESULTS / "synthetic"), [])):
+        if failed and claim.verdict != FAILS:
+            continue
+        verdict = claim.verdict.capitalize()
+        verdict = verdict if claim.verdict == HOLDS else f"**{verdict}**"
+        beside = (f"{a.ours:.3g} against {a.theirs:.3g} ({a.other})" for a in claim.against)
+        rows.append(f"- {verdict}: {claim.sentence} {claim.measure.capitalize()}, ours against ")
+        rows[-1] += f"theirs: {'; '.join(beside) or 'not there yet'}."
+    return "\n".join(rows) + "\n"
+
+
+def netlib_sentence() -> str:
+    counts = load("netlib")["counts"]
+    return (
+        f"Of {counts['problems']} NETLIB problems the library projects on {counts['auto right']} "
+        f"rightly, its kernel alone on {counts['kernel right']}; claimed solved but not so: "
+        f"{counts['false claims']}.\n"
+    )
+
+
+def gpu_table() -> str:
+    """Projections a second on a GPU, by problem, regime and precision."""
+    content = load("gpu_projection")
+    rows = [
+        (
+            line["problem"],
+            line["regime"],
+            line["precision"],
+            f"{line['batch']:,}",
+            f"{line['projections_per_second']:,.0f}",
+            f"{line['solved']:.2%}",
+        )
+        for line in content["lines"]
+    ]
+    heads = ["problem", "predictions", "precision", "batch", "projections a second", "solved"]
+    about = content["surroundings"]
+    return f"{table(heads, rows, 3)}\nOn one {about['device']}, by `{about['command']}`.\n"
+
+
+def learning_table() -> str:
+    """How an iteration of POCS grows with the data."""
+    content = load("learning")
+    rows = [
+        (
+            f"{row['samples']:,}",
+            f"{1e3 * row['projection_s']:.1f}",
+            f"{1e3 * row['least_squares_s']:.1f}",
+            f"{row['peak_mib']:.0f}",
+        )
+        for row in content["growth"]["rows"]
+    ]
+    loop = content["usual_loop"]
+    return (
+        table(["samples", "projections, ms", "least squares, ms", "peak memory, MiB"], rows, 3)
+        + f"\nOne iteration. The usual loop (CVXPY and ECOS, one sample at a time) takes "
+        f"{loop['ratio']['all']:.0f} times as long on {loop['samples']} samples. By "
+        f"`{content['command']}`.\n"
+    )
+
+
+def headline() -> str:
+    from revealed.bench.projection_page import headline as sentence
+
+    return sentence(load("projection")) + "\n"
+
+
+def benchmarks_readme() -> str:
+    """How the figures were taken, without its title, for a page in docs/benchmarks."""
+    text = (ROOT / "benchmarks/README.md").read_text("utf-8").replace("](../docs/", "](../")
+    return text.partition("\n")[2].lstrip()
+
+
+def own_pages() -> str:
+    """The pages that benchmarks wrote beside their results, one heading lower."""
+    parts = []
+    for path in sorted(RESULTS.glob("*.md")):
+        text = path.read_text("utf-8")
+        parts.append("\n".join(_lower(text.splitlines())))
+    return "\n\n".join(parts) + "\n"
+
+
+def _lower(lines: Iterable[str]) -> Iterator[str]:
+    fenced = False
+    for line in lines:
+        fenced ^= line.startswith("```")
+        yield f"#{line}" if line.startswith("#") and not fenced else line
