@@ -9,7 +9,15 @@ import pytest
 from revealed import __version__, cli
 from revealed.errors import InputError
 
-COMMANDS = [[], ["demo"], ["bench"], ["bench", "projection"], ["bench", "netlib"]]
+COMMANDS = [
+    [],
+    ["demo"],
+    ["data"],
+    ["data", "boards"],
+    ["bench"],
+    ["bench", "projection"],
+    ["bench", "netlib"],
+]
 WRONG = [[], ["nonsense"], ["bench"], ["demo", "--seed", "-1"], ["demo", "--seed", "x"]]
 OURS = [ModuleNotFoundError("x", name="revealed.gone"), OSError("boom"), KeyError()]
 

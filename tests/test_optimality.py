@@ -295,3 +295,22 @@ def test_an_empty_batch_is_a_batch():
     assert sets.slack(np.zeros((0, 3))).shape == (0,)
     assert "0 decisions" in sets.report()
     assert "0 decisions" in repr(sets)
+
+
+def test_a_long_batch_is_read_part_by_part_with_the_same_result(monkeypatch):
+    """Also where every instance has right-hand sides and bounds of its own."""
+    from revealed import problem as module
+
+    rng = np.random.default_rng(0)
+    capacity = rng.uniform(3, 8, 30)
+    problem = rv.problems.knapsack(rng.uniform(1, 4, 6), capacity)
+    decisions = problem.solve(-rng.uniform(1, 2, (30, 6))).x
+    whole = rv.OptimalitySet(problem, decisions)
+    monkeypatch.setattr(module, "PART", 7)
+    parts = rv.OptimalitySet(problem, decisions)
+    for name in ("entry_state", "row_active", "snapped", "nearest_free"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
+    off = decisions.copy()
+    off[20] += 1.0
+    with pytest.raises(rv.errors.InfeasibleDecisionError, match="Decision 20"):
+        rv.OptimalitySet(problem, off)

@@ -16,11 +16,16 @@ from typing import TYPE_CHECKING, Any
 from . import metrics as metrics
 from . import problems as problems
 from . import theory as theory
+from .cones import SecondOrderCone as SecondOrderCone
+from .cones import SemidefiniteCone as SemidefiniteCone
+from .convex import ConvexProgram as ConvexProgram
 from .errors import InfeasibleDecisionError as InfeasibleDecisionError
 from .errors import InputError as InputError
 from .errors import MissingDependencyError as MissingDependencyError
 from .errors import RevealedError as RevealedError
 from .errors import ShapeError as ShapeError
+from .forms import CostForm as CostForm
+from .mixed import MixedSets as MixedSets
 from .optimality import EntryState as EntryState
 from .optimality import OptimalitySet as OptimalitySet
 from .oracle import Solution as Solution
@@ -29,19 +34,37 @@ from .problem import LinearProgram as LinearProgram
 from .projection import Projection as Projection
 from .projection import ProjectionStatus as ProjectionStatus
 from .projection import project as project
+from .quadratic import QuadraticProgram as QuadraticProgram
 
 if TYPE_CHECKING:
     from . import fit as fit
+    from . import importers as importers
     from . import losses as losses
+    from . import vision as vision
     from .fit import InverseRegressor as InverseRegressor
+    from .importers import from_cvxpy as from_cvxpy
+    from .importers import from_gurobi as from_gurobi
+    from .importers import from_linprog as from_linprog
+    from .importers import from_networkx as from_networkx
+    from .importers import from_pyepo as from_pyepo
+    from .importers import read_mps as read_mps
     from .losses import ProjectionLoss as ProjectionLoss
 
-# Names that bring torch or scikit-learn, and the module each comes from.
+# Names that are not needed by everyone, some of which bring torch or scikit-learn, and the module
+# each comes from.
 _ON_FIRST_USE = {
     "losses": "losses",
     "ProjectionLoss": "losses",
     "fit": "fit",
     "InverseRegressor": "fit",
+    "importers": "importers",
+    "read_mps": "importers",
+    "from_linprog": "importers",
+    "from_networkx": "importers",
+    "from_cvxpy": "importers",
+    "from_gurobi": "importers",
+    "from_pyepo": "importers",
+    "vision": "vision",
 }
 
 
@@ -65,11 +88,24 @@ except PackageNotFoundError:  # run straight from the source folder, never insta
 # In reading order: the problem, its decisions, the costs that explain them, the nearest of those.
 __all__ = [  # noqa: RUF022
     "LinearProgram",
+    "QuadraticProgram",
+    "ConvexProgram",
+    "SecondOrderCone",
+    "SemidefiniteCone",
     "problems",
+    "importers",
+    "read_mps",
+    "from_linprog",
+    "from_networkx",
+    "from_cvxpy",
+    "from_gurobi",
+    "from_pyepo",
     "Solution",
     "SolveStatus",
     "OptimalitySet",
     "EntryState",
+    "CostForm",
+    "MixedSets",
     "project",
     "Projection",
     "ProjectionStatus",
@@ -77,6 +113,7 @@ __all__ = [  # noqa: RUF022
     "ProjectionLoss",
     "fit",
     "InverseRegressor",
+    "vision",
     "metrics",
     "theory",
     "RevealedError",

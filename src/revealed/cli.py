@@ -29,10 +29,42 @@ EXTRA_OF = {
     "daqp": "bench",
     "dask": "sweeps",
     "distributed": "sweeps",
+    "pyarrow": "tables",
 }
 
 # Command -> (module with `add_arguments` and `run`, one-line help, example)
 COMMANDS = {
+    "tour": (
+        "revealed.tour",
+        "copy a planner's files to try the commands below on, and say how",
+        "revealed tour --out tour",
+    ),
+    "doctor": (
+        "revealed.commands.doctor",
+        "say what a table of decisions can teach, and what is wrong with it",
+        "revealed doctor --problem plan.mps --contexts contexts.csv --decisions decisions.csv",
+    ),
+    "fit": (
+        "revealed.commands.fit",
+        "learn a cost model from a model file and tables of contexts and decisions",
+        "revealed fit --problem plan.mps --contexts contexts.csv --decisions decisions.csv "
+        "--out model",
+    ),
+    "predict": (
+        "revealed.commands.predict",
+        "decide for new contexts, or say what things cost there",
+        "revealed predict model --contexts new.csv --out decisions.csv",
+    ),
+    "explain": (
+        "revealed.commands.explain",
+        "say whether to believe a model: what it explains, what it misses, how firm it is",
+        "revealed explain model --contexts contexts.csv --decisions decisions.csv",
+    ),
+    "explore": (
+        "revealed.commands.explore",
+        "look at a model sample by sample in the browser, and move its contexts",
+        "revealed explore model",
+    ),
     "demo": (
         "revealed.demo",
         "learn street costs from routes alone, compare, and draw pictures",
@@ -42,6 +74,18 @@ COMMANDS = {
         "revealed.report",
         "turn a folder of finished runs into one page that works offline",
         "revealed report benchmarks/results/synthetic --out out/report.html",
+    ),
+}
+DATA = {
+    "terrain": (
+        "revealed.data.commands.terrain",
+        "write made-up maps with shortest paths, in the layout of the Warcraft maps",
+        "revealed data terrain --out out/terrain --side 12 --unique",
+    ),
+    "boards": (
+        "revealed.data.commands.boards",
+        "write boards of handwritten digits with cheapest perfect matchings",
+        "revealed data boards --out out/boards --side 12 --digits sklearn",
     ),
 }
 BENCHES = {
@@ -54,6 +98,11 @@ BENCHES = {
         "revealed.bench.netlib",
         "project on the NETLIB problems in a folder and count false claims",
         "revealed bench netlib --data path/to/netlib",
+    ),
+    "imports": (
+        "revealed.bench.imports",
+        "learn with models from MPS files and from CVXPY, end to end",
+        "revealed bench imports --netlib path/to/netlib",
     ),
     "margins": (
         "revealed.bench.margins",
@@ -70,10 +119,20 @@ BENCHES = {
         "learn from noisy decisions with the squared, plain and Huber distance",
         "revealed bench noise --seeds 10",
     ),
+    "scale": (
+        "revealed.bench.tables_scale",
+        "fit from Parquet tables of up to a million decisions, with time and memory",
+        "revealed bench scale --sizes 10000,100000",
+    ),
     "synthetic": (
         "revealed.bench.synthetic",
         "every method on the paper's synthetic problems and on CaVE's yardstick",
         "revealed bench synthetic --quick --out out/synthetic",
+    ),
+    "vision": (
+        "revealed.bench.vision",
+        "every method on pictures: maps with shortest paths, digits with matchings",
+        "revealed bench vision --quick --out out/vision",
     ),
     "run": (
         "revealed.bench.run_one",
@@ -85,10 +144,25 @@ BENCHES = {
         "time an epoch of every method, and of PyEPO's, in one run",
         "revealed bench epochs --pyepo .venv-pyepo/bin/python",
     ),
+    "steps": (
+        "revealed.bench.steps",
+        "time a training step with our loss against one with the squared error",
+        "revealed bench steps --quick --out out/steps.json",
+    ),
+    "routes": (
+        "revealed.bench.routes",
+        "learn road costs from drivers' routes, beside logit models of route choice",
+        "revealed bench routes --data path/to/shanghai_routes",
+    ),
     "pyepo": (
         "revealed.bench.pyepo",
         "compare the regret of our rivals with that of PyEPO's own, seed by seed",
         "revealed bench pyepo --pyepo .venv-pyepo/bin/python",
+    ),
+    "portfolio": (
+        "revealed.bench.portfolio",
+        "learn from the best portfolios in hindsight, walking forward through real prices",
+        "revealed bench portfolio --seeds 3",
     ),
 }
 
@@ -96,7 +170,8 @@ BENCHES = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors of our own become one sentence."""
     try:
-        args = build_parser().parse_args(argv)
+        words = sys.argv[1:] if argv is None else list(argv)
+        args = build_parser(words).parse_args(words)
         return int(args.run(args))
     except RevealedError as error:
         return _complain(str(error))
@@ -118,8 +193,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line; each command's own options are declared by its module."""
+def build_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """The command line; each command's own options are declared by its module.
+
+    Only modules of commands named among `words` are imported, so that none waits for the others;
+    None imports all.
+    """
     parser = _parser(
         argparse.ArgumentParser,
         "learn the costs that decisions reveal",
@@ -128,21 +207,34 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"revealed {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    _add_commands(commands, COMMANDS)
+    _add_commands(commands, COMMANDS, words)
+    data = _parser(
+        commands.add_parser,
+        "write a data set of pictures with decisions to a folder",
+        "\n  ".join(example for _, _, example in DATA.values()),
+        name="data",
+    )
+    names = data.add_subparsers(title="data sets", required=True, metavar="NAME")
+    _add_commands(names, DATA, words)
     bench = _parser(
         commands.add_parser,
         "run an experiment and write its figures down",
         "\n  ".join(example for _, _, example in BENCHES.values()),
         name="bench",
     )
-    _add_commands(bench.add_subparsers(title="benchmarks", required=True, metavar="NAME"), BENCHES)
+    names = bench.add_subparsers(title="benchmarks", required=True, metavar="NAME")
+    _add_commands(names, BENCHES, words)
     return parser
 
 
-def _add_commands(commands, table: dict[str, tuple[str, str, str]]) -> None:
+def _add_commands(
+    commands, table: dict[str, tuple[str, str, str]], words: Sequence[str] | None
+) -> None:
     for name, (module_name, summary, example) in table.items():
-        module = importlib.import_module(module_name)
         command = _parser(commands.add_parser, summary, example, name=name)
+        if words is not None and name not in words:
+            continue
+        module = importlib.import_module(module_name)
         module.add_arguments(command)
         command.set_defaults(run=module.run)
 

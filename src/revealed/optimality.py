@@ -26,11 +26,10 @@ from .problem import LinearProgram
 from .repair import settle
 from .states import EntryState as EntryState
 from .states import (
-    active_rows,
     checked_margins,
     checked_soft,
     checked_tolerance,
-    entry_states,
+    read_states,
     refuse_infeasible,
 )
 
@@ -125,13 +124,9 @@ class OptimalitySet:
     def _read_states(self) -> None:
         X = self.decisions
         refuse_infeasible(self.rows, X, self.tol)
-        self.entry_state, entry_gap = entry_states(self.rows, X, self.tol)
-        self.row_active, row_gap = active_rows(self.rows, X, self.tol)
+        found = read_states(self.rows, X, self.tol)
+        self.entry_state, self.row_active, self.snapped, self.nearest_free = found
         self.row_used = np.asarray(self.row_active.any(axis=0))
-        gaps = np.hstack([entry_gap, row_gap])
-        read_as_none = gaps <= self.tol
-        self.snapped = np.where(read_as_none, gaps, 0.0).max(1, initial=0.0)
-        self.nearest_free = np.where(read_as_none, np.inf, gaps).min(1, initial=np.inf)
 
     def _gradient(self) -> AffineMap | None:
         own = self.problem.gradient(self.decisions)

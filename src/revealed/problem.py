@@ -7,7 +7,7 @@ Letters: B instances, n variables (cost entries), m rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -20,6 +20,9 @@ from .rows import Rows, frozen
 
 if TYPE_CHECKING:
     from .oracle import Solution
+
+PART = 65_536
+"""Instances looked at together where a pass over all would need several arrays of their size."""
 
 T = TypeVar("T")
 Matrices = sparse.csr_array | tuple[sparse.csr_array, ...]
@@ -223,8 +226,24 @@ def _slice_cache(cache: dict[str, Any], chosen: np.ndarray) -> dict[str, Any]:
 
 def relative_violation(problem: LinearProgram, X: np.ndarray) -> np.ndarray:
     """`LinearProgram.constraint_violation` of decisions (B, n) that need no checking."""
-    gaps = constraint_gaps(problem, X)
-    return np.max([gap.max(1, initial=0.0) for gap in gaps], axis=0)
+    found = np.empty(len(X))
+    for part, some, x in in_parts(problem, X):
+        gaps = constraint_gaps(some, x)
+        found[part] = np.max([gap.max(1, initial=0.0) for gap in gaps], axis=0)
+    return found
+
+
+def in_parts(
+    problem: LinearProgram, X: np.ndarray
+) -> Iterator[tuple[slice, LinearProgram, np.ndarray]]:
+    """A long batch part by part, so that what is computed on the way is never long itself: which
+    rows, their problem, their decisions."""
+    if len(X) <= PART:
+        yield slice(None), problem, X
+        return
+    for start in range(0, len(X), PART):
+        part = slice(start, start + PART)
+        yield part, problem[part], X[part]
 
 
 def constraint_gaps(problem: LinearProgram, X: np.ndarray) -> tuple[np.ndarray, ...]:

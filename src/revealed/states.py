@@ -6,13 +6,13 @@ Letters: B instances, n entries, m_ub inequality rows.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ._arrays import to_float64
 from .errors import InfeasibleDecisionError, InputError, ShapeError
-from .problem import LinearProgram, constraint_gaps, row_scale
+from .problem import LinearProgram, constraint_gaps, in_parts, row_scale
 
 
 class EntryState(IntEnum):
@@ -59,6 +59,38 @@ def checked_tolerance(tol: Any) -> float:
     if not 0 <= value < 0.1:
         raise InputError(f"`tol` must be at least 0 and below 0.1; got {tol}. The default is 1e-5.")
     return value
+
+
+class States(NamedTuple):
+    """What the decisions of a batch say of their constraints."""
+
+    entry_state: np.ndarray
+    """(B, n) int8 codes of EntryState."""
+    row_active: np.ndarray
+    """(B, m_ub) whether each inequality binds."""
+    snapped: np.ndarray
+    """(B,) the largest relative distance that was read as none."""
+    nearest_free: np.ndarray
+    """(B,) the smallest that was read as real; inf if there is none."""
+
+
+def read_states(problem: LinearProgram, X: np.ndarray, tol: float) -> States:
+    """The states of decisions (B, n) that obey their constraints."""
+    m_ub = problem.ub_rows.shape[0]
+    found = States(
+        np.empty(X.shape, np.int8),
+        np.empty((len(X), m_ub), bool),
+        np.empty(len(X)),
+        np.empty(len(X)),
+    )
+    for part, some, x in in_parts(problem, X):
+        found.entry_state[part], entry_gap = entry_states(some, x, tol)
+        found.row_active[part], row_gap = active_rows(some, x, tol)
+        gaps = np.hstack([entry_gap, row_gap])
+        read_as_none = gaps <= tol
+        found.snapped[part] = np.where(read_as_none, gaps, 0.0).max(1, initial=0.0)
+        found.nearest_free[part] = np.where(read_as_none, np.inf, gaps).min(1, initial=np.inf)
+    return found
 
 
 def refuse_infeasible(problem: LinearProgram, X: np.ndarray, tol: float) -> None:

@@ -2,6 +2,8 @@
 
 from .dataset import DataSet as DataSet
 from .dataset import Split as Split
+from .energy import load_energy as load_energy
+from .energy import synthetic_energy as synthetic_energy
 from .images.boards import digit_boards as digit_boards
 from .images.boards import load_boards as load_boards
 from .images.boards import write_boards as write_boards
@@ -13,6 +15,11 @@ from .images.warcraft import load_terrain as load_terrain
 from .images.warcraft import load_warcraft as load_warcraft
 from .paper import PAPER_NAMES as PAPER_NAMES
 from .paper import load_paper_synthetic as load_paper_synthetic
+from .prices import load_sp500 as load_sp500
+from .prices import portfolio_periods as portfolio_periods
+from .prices import synthetic_prices as synthetic_prices
+from .routes import load_road_network as load_road_network
+from .routes import load_routes as load_routes
 from .synthetic import noisy_paths as noisy_paths
 from .synthetic import paper_knapsacks as paper_knapsacks
 from .synthetic import paper_paths as paper_paths
@@ -25,12 +32,19 @@ __all__ = [
     "Split",
     "digit_boards",
     "load_boards",
+    "load_energy",
     "load_paper_synthetic",
+    "load_road_network",
+    "load_routes",
+    "load_sp500",
     "load_terrain",
     "load_warcraft",
     "noisy_paths",
     "paper_knapsacks",
     "paper_paths",
+    "portfolio_periods",
+    "synthetic_energy",
+    "synthetic_prices",
     "terrain",
     "write_boards",
     "write_terrain",
