@@ -42,10 +42,12 @@ def run(args: argparse.Namespace) -> int:
     sizes = [int(word) for word in args.sizes.split(",")]
     lines = []
     with tempfile.TemporaryDirectory() as folder:
+        write_decisions(Path(folder), 100)
+        _fit(Path(folder), 100, 2)  # compiles the kernels, once for this machine
         for size in sizes:
             write_decisions(Path(folder), size)
             lines.append(_fit(Path(folder), size, args.max_iter))
-            print(lines[-1], flush=True)
+            print(f"  {size:,} decisions in {lines[-1]['seconds']:.1f} s", flush=True)
     slope = _slope([line["samples"] for line in lines], [line["seconds"] for line in lines])
     report = {
         "surroundings": surroundings("revealed bench scale", {}),
