@@ -9,7 +9,7 @@ function of the forecasts, and plan new days with that.
 The costs are structured: starting task j at time t costs the energy of its run times the prices of
 those half-hours, c = S w, and w comes from forecasts with coefficients that all half-hours share.
 
-    python examples/plot_energy_scheduling.py [folder with the ICON files]
+    python examples/plot_energy_scheduling.py [folder with the ICON files [load, 1 to 8]]
 """
 
 import sys
@@ -21,7 +21,8 @@ from _picture import BLUE, INK, bars, caption, gantt, paired, save
 import revealed as rv
 from revealed.data.energy import load_energy, synthetic_energy
 
-days = load_energy(sys.argv[1]) if len(sys.argv) > 1 else synthetic_energy()
+load = int(sys.argv[2]) if len(sys.argv) > 2 else 6
+days = load_energy(sys.argv[1], load=load) if len(sys.argv) > 1 else synthetic_energy()
 problem = days.tasks.problem()
 energy = days.tasks.energy(problem)  # S, (starts, half-hours)
 costs = days.prices @ energy.T
@@ -50,7 +51,9 @@ plans = {
 }
 best = (costs[future] * schedules[future]).sum()
 extra = {name: (costs[future] * plan).sum() / best - 1 for name, plan in plans.items()}
-print(f"{len(costs)} days; {days.n_left_out} more had missing numbers")
+whole = (np.abs(schedules - schedules.round()) < 1e-6).all(axis=1).mean()
+binds = (problem.A_ub @ schedules.T > 1 - 1e-6).any(axis=0).mean()
+print(f"{len(costs)} days, {days.n_left_out} left out; whole {whole:.1%}, at capacity {binds:.1%}")
 print("extra cost:", ", ".join(f"{name} {share:.2%}" for name, share in extra.items()))
 
 # %%

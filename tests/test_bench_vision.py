@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 import revealed as rv
-from revealed.bench import vision_parts
+from revealed.bench import vision_parts, vision_run
 from revealed.bench.runs import FINISHED, UNFINISHED, RunConfig, read_runs
 from revealed.bench.vision_choice import pick, read_picks, tried, write_picks
 from revealed.bench.vision_data import draw, load, prepare
@@ -20,6 +21,7 @@ from revealed.bench.vision_parts import (
     CHOOSING,
     OPTIMISERS,
     PARTS,
+    QUICK_CHOOSING,
     QUICK_PARTS,
     Pick,
     candidates,
@@ -48,7 +50,7 @@ def tiny(monkeypatch):
         data = part.data | {"side": 4, "sizes": SMALL["sizes"]}
         parts.append(replace(part, data=data, epochs=2, batch_size=6))
     monkeypatch.setattr(vision_parts, "QUICK_PARTS", tuple(parts))
-    choosing = replace(vision_parts.QUICK_CHOOSING, sizes=[6, 6, 6])
+    choosing = replace(vision_parts.QUICK_CHOOSING, sizes=[6, 6, 6], epochs=1)
     monkeypatch.setattr("revealed.bench.vision.QUICK_CHOOSING", choosing)
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -146,6 +148,19 @@ def test_the_best_validation_decisions_choose():
     ]
 
 
+def test_the_quick_choice_has_something_to_choose_by(tmp_path):
+    """Steps must have led to different decisions, and the best to better ones than the start."""
+    part = candidates(replace(QUICK_PARTS[0], methods=QUICK_PARTS[0].methods[:1]), QUICK_CHOOSING)
+    prepare(part.data, tmp_path, jobs=1)
+    where = Where("cpu", tmp_path)
+    runs = [perform(config, where, thorough=False) for config in part.configs()]
+    found = sorted(run["final"]["valid"]["decision_loss"] for run in runs)
+    assert found[0] < found[1] < found[-1]
+    untrained = replace(next(iter(part.configs())), epochs=0)
+    start = perform(untrained, where, thorough=True)["final"]["valid"]["decision_loss"]
+    assert found[0] < 0.9 * start
+
+
 def test_choices_are_written_and_read(tmp_path):
     write_picks(tmp_path, {"a": {"Ours": Pick("adam", 0.1), "ST": Pick("adam", 0.2)}})
     write_picks(tmp_path, {"a": {"ST": Pick("adagrad", 0.3)}})
@@ -156,7 +171,14 @@ def test_choices_are_written_and_read(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["[1]", "{", '{"a": {"Ours": {"step": 1}}}', '{"a": {"b": {"optimiser": "x", "step": 1}}}'],
+    [
+        "[1]",
+        "{",
+        '{"a": {"Ours": {"step": 1}}}',
+        '{"a": {"b": {"optimiser": "x", "step": 1}}}',
+        '{"a": {"b": {"optimiser": "adam", "step": "0.1"}}}',
+        '{"a": {"b": {"optimiser": "adam", "step": Infinity}}}',
+    ],
 )
 def test_a_file_that_says_no_choices_is_refused(tmp_path, text):
     path = tmp_path / "steps.json"
@@ -221,23 +243,39 @@ def test_the_same_command_repeats_nothing_and_more_seeds_add_to_it(tmp_path):
     assert len(after) == len(before) + 1
 
 
-def test_a_time_limit_ends_it_and_the_same_command_goes_on(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("every, kept", [(1, 3), (2, 2)])
+def test_a_time_limit_ends_it_and_the_same_command_goes_on(
+    tmp_path, capsys, monkeypatch, every, kept
+):
+    monkeypatch.setitem(vision_run.CHECKPOINT_EVERY, "cpu", every)
     asked = ("--only", "terrain", "--methods", "Ours", "--epochs", "4")
     assert bench(tmp_path / "whole", *asked) == 0
     assert bench(tmp_path / "part", *asked, "--time-limit", "0") == 0
     assert "1 are left" in capsys.readouterr().out
     assert not (tmp_path / "part" / "runs").exists()
-    # The clock strikes after two epochs of the run that counts.
+    # The clock strikes after three epochs of the run that counts; four candidates had one each.
     calls = iter(range(1000))
     monkeypatch.setattr(
         "revealed.bench.vision_run._Clock.is_up",
-        lambda clock: clock._deadline is not None and next(calls) == 6,
+        lambda clock: clock._deadline is not None and next(calls) == 7,
     )
     bench(tmp_path / "part", *asked, "--time-limit", "1e9")
-    assert any((tmp_path / "part" / "checkpoints").glob("*/checkpoint.json"))
+    (found,) = (tmp_path / "part" / "checkpoints").glob("*/checkpoint.json")
+    assert json.loads(found.read_text("utf-8"))["epoch"] == kept
     assert bench(tmp_path / "part", *asked) == 0
     (whole,), (part,) = (read_runs(tmp_path / name) for name in ("whole", "part"))
     assert figures(whole) == figures(part)
+
+
+def test_a_run_says_how_it_is_performed_again(tmp_path):
+    bench(tmp_path, "--only", "terrain", "--methods", "Ours, robust", "--ties", "--half")
+    (run,) = read_runs(tmp_path)
+    words = shlex.split(run["command"])
+    assert words[:2] == ["revealed", "bench"]
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.rglob("runs/*.json")}
+    assert main([*words[1:], "--jobs", "1", "--device", "cpu", "--out", str(tmp_path)]) == 0
+    after = {path.name: path.stat().st_mtime_ns for path in tmp_path.rglob("runs/*.json")}
+    assert after == before
 
 
 def test_steps_from_a_file_need_no_choice(tmp_path):
@@ -253,6 +291,12 @@ def test_a_folder_of_another_kind_is_refused(tmp_path, capsys):
     (tmp_path / "sweep.json").write_text('{"settings": {"quick": false}}', "utf-8")
     assert bench(tmp_path) == 2
     assert "holds a full sweep" in capsys.readouterr().err
+
+
+def test_a_device_that_is_not_there_is_refused_before_any_run(tmp_path, capsys):
+    assert bench(tmp_path, "--device", "gpu") == 2
+    assert "`--device` must be cpu" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_that_leaves_all_bounds_has_diverged(tmp_path):
@@ -291,6 +335,16 @@ def test_targets_compare_ours_with_the_right_others():
     assert regret["holds"]
     (table,) = tables([ours, rival, told])
     assert [row[0] for row in table.rows] == ["SPO+", "Ours", "ST"]
+
+
+def test_validation_decides_which_of_ours_stands_for_ours():
+    plain, robust = choice_of("Ours", "projection", 1.0), choice_of("Ours, robust", "projection", 2)
+    for choice, loss in ((plain, 5.0), (robust, 4.0)):
+        for run in choice.runs.values():  # validation prefers what test data do not
+            run["final"]["valid"] = run["final"]["valid"] | {"decision_loss": loss}
+    first, *_ = targets([plain, robust, choice_of("ST", "st", 1.5)])
+    assert first["value"] == pytest.approx(0.5)
+    assert not first["holds"]
 
 
 # --- the gallery ---------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """The catalogue: sizes, documented orders, refusals, and every entry against scipy's linprog."""
 
+import sys
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -42,6 +44,16 @@ CATALOGUE = {
     "grid matching": (problems.grid_matching(4, 5), -1.0),
     "assignment": (problems.assignment(4, 4), -1.0),
     "assignment, spare tasks": (problems.assignment(3, 5), -1.0),
+    "scheduling": (
+        problems.scheduling(
+            [2, 3, 1], [0, 1, 2], [6, 7, 8], n_periods=8, usage=[1.0, 2.0, 2.0], capacity=3.0
+        ),
+        -1.0,
+    ),
+    "markov decision process": (
+        problems.markov_decision_process(RNG.dirichlet(np.ones(4), (4, 3)), 0.9),
+        -1.0,
+    ),
 }
 
 
@@ -246,3 +258,9 @@ REFUSED = [
 def test_bad_arguments_meet_a_sentence(build, error, phrase):
     with pytest.raises(error, match=phrase):
         build(problems)
+
+
+def test_functions_of_the_catalogue_hide_no_module():
+    assert callable(problems.integer_schedules)
+    for name in ("scheduling", "portfolio", "knapsack", "shortest_path", "assignment"):
+        assert f"revealed.problems.{name}" not in sys.modules

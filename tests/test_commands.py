@@ -198,3 +198,87 @@ def test_a_catalogue_problem_is_fitted_without_a_model_file(tmp_path, capsys):
     out = str(tmp_path / "m")
     assert main(["fit", "--problem", call, *arguments, "--out", out, "--max-iter", "30"]) == 0
     assert load_model(out).plan.catalogue == call
+
+
+@pytest.mark.parametrize("noise", [1e-7, 1e-6])
+def test_a_solvers_rounding_does_not_make_a_decision_another(tour, tmp_path, capsys, noise):
+    file = open_table(tour / "decisions.csv")
+    wide = file.read(file.names[1:], ["day"])
+    shaken = wide.numbers + noise * np.random.default_rng(0).uniform(-1, 1, wide.numbers.shape)
+    write_table(tmp_path / "d.csv", file.names[1:], shaken, key=("day", wide.text["day"]))
+    hits = []
+    for decisions in (tour / "decisions.csv", tmp_path / "d.csv"):
+        arguments = [*fit(tour), "--decisions", str(decisions), "--out", str(tmp_path / "m")]
+        assert main([*arguments, "--max-iter", "5", "--json"]) == 0
+        hits.append(json.loads(capsys.readouterr().out)["held"]["repeated"])
+    assert hits[0] == hits[1] > 20
+
+
+def test_a_model_that_is_replaced_is_spoken_of(tour, tmp_path, capsys):
+    arguments = [*fit(tour), "--out", str(tmp_path / "m"), "--max-iter", "2"]
+    assert main(arguments) == 0
+    assert "in place of" not in words(capsys)
+    assert main(arguments) == 0
+    assert "in place of the model that was there" in words(capsys)
+
+
+def test_a_file_that_is_no_model_is_never_replaced_by_one(tour, tmp_path, capsys):
+    (tmp_path / "model.json").write_text('{"mine": 1}')
+    (tmp_path / "taken").write_text("a file")
+    for out, message in ((tmp_path, "left alone"), (tmp_path / "taken" / "m", "is a file")):
+        # A missing table would be complained of next: the folder is looked at before any reading.
+        assert main([*fit(tour), "--contexts", "none.csv", "--out", str(out)]) == 2
+        assert message in words(capsys)
+    assert (tmp_path / "model.json").read_text() == '{"mine": 1}'
+
+
+def test_predictions_do_not_overwrite_their_contexts(tour, tmp_path, capsys):
+    new = tmp_path / "new.csv"
+    new.write_text((tour / "next_days.csv").read_text())
+    predict = ["predict", str(tour / "model"), "--contexts", str(new), "--out"]
+    assert main([*predict, str(new)]) == 2
+    assert "is the table of contexts" in words(capsys)
+    assert new.read_text() == (tour / "next_days.csv").read_text()
+    assert main([*predict, str(tmp_path / "p.xlsx")]) == 2
+    assert "write to a .csv, .parquet or .npz file" in words(capsys)
+
+
+def test_rows_of_other_tables_are_not_called_held_out(tour, tmp_path, capsys):
+    """As many rows, but not the same: which of them are new is not known."""
+    lines = (tour / "contexts.csv").read_text().splitlines()
+    (tmp_path / "c.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]))
+    explain = ["explain", str(tour / "model"), *tables(tour), "--rounds", "0"]
+    assert main(explain) == 0
+    told = words(capsys)
+    assert "Held out" in told
+    assert "Which of these rows are new" not in told
+    assert main([*explain, "--contexts", str(tmp_path / "c.csv")]) == 0
+    told = words(capsys)
+    assert "Held out" not in told
+    assert "Which of these rows are new to the model is not known" in told
+
+
+@pytest.mark.parametrize("option", ["--seed", "--max-iter", "--keep"])
+def test_a_number_below_0_is_refused_where_it_means_nothing(tour, tmp_path, capsys, option):
+    with pytest.raises(SystemExit) as left:
+        main([*fit(tour), "--out", str(tmp_path / "m"), option, "-1"])
+    assert left.value.code == 2
+    assert "expected a whole number of at least 0, got '-1'" in words(capsys)
+
+
+def test_effects_say_what_a_word_is_compared_with(tour, capsys):
+    assert main(["explain", str(tour / "model"), *tables(tour), "--rounds", "2"]) == 0
+    assert "a word in place of weekday=Fri" in words(capsys)
+
+
+@pytest.mark.parametrize("columns, most", [(80, 80), (300, 100), (20, 50)])
+def test_text_and_tables_fit_the_terminal(monkeypatch, capsys, columns, most):
+    from revealed.commands import telling
+
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    telling.tell("Read", "many words " * 40)
+    print(telling.table(["name", "number", "told"], [["a", "1.5", "other words " * 20]]))
+    lines = capsys.readouterr().out.splitlines()
+    assert most - 12 < max(map(len, lines)) <= most
+    assert lines[-1].startswith(" " * len("  name  number  "))

@@ -257,3 +257,25 @@ def test_problems_without_an_answer_say_so():
     assert empty.solve(np.ones((1, 2))).status[0] == rv.SolveStatus.INFEASIBLE
     endless = ConvexProgram(linear, 2, 2, ub=0.0)
     assert endless.solve(np.ones((1, 2))).status[0] == rv.SolveStatus.UNBOUNDED
+
+
+def test_a_maximum_is_not_called_optimal():
+    problem = ConvexProgram(lambda x, w: (w * x * x).sum(), 1, 1, lb=-1.0, ub=1.0)
+    answer = problem.solve(np.array([[-1.0], [1.0]]))
+    assert answer.status.tolist() == [rv.SolveStatus.FAILED, rv.SolveStatus.OPTIMAL]
+
+
+def test_equalities_join_rows_of_any_kind():
+    tied = {"equalities": [lambda x: x[0] - x[1]]}
+    for rows in (np.ones((1, 2)), np.ones((3, 1, 2))):
+        for right in (2.0, np.full((3, 1), 2.0)):
+            problem = ConvexProgram(linear, 2, 2, A_eq=rows, b_eq=right, **tied)
+            assert problem.constraint_violation(np.ones((3, 2))).max() == 0
+            assert problem.constraint_violation(np.array([[0.5, 1.5]] * 3)).min() > 0
+    with pytest.raises(rv.ShapeError, match="`b_eq` is missing"):
+        ConvexProgram(linear, 2, 2, A_eq=np.ones((1, 2)), **tied)
+
+
+def test_as_many_parameters_as_decisions():
+    with pytest.raises(rv.ShapeError, match="2 costs and 3 decisions"):
+        ConvexProgram(linear, 2, 2).objective(np.ones((2, 2)), np.ones((3, 2)))

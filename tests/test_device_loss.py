@@ -6,7 +6,12 @@ import torch
 
 import revealed as rv
 from revealed.errors import InputError, ShapeError
-from revealed.losses import ProjectionLoss, SmoothedProjectionLoss, projection_loss
+from revealed.losses import (
+    ProjectionLoss,
+    SmoothedProjectionLoss,
+    StraightThroughLoss,
+    projection_loss,
+)
 from revealed.projection.gpu import DeviceSets
 
 CUDA = torch.cuda.is_available()
@@ -143,6 +148,10 @@ def test_sets_with_weights_of_their_own_count_them_on_every_device(case, device)
         expected = loss_fn(torch.tensor(costs), weighed, weights=given)
         found = loss_fn(torch.tensor(costs, device=device), weighed.to(device), weights=given)
         torch.testing.assert_close(found.cpu(), expected, **TOLERANCE)
+    for given in (np.ones(1), torch.ones(3)):  # neither may be spread over the samples
+        for decisions in (weighed, weighed.to(device)):
+            with pytest.raises(ShapeError, match="weights"):
+                loss_fn(torch.tensor(costs, device=device), decisions, weights=given)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -168,6 +177,17 @@ def test_unsolved_projections_are_counted_without_a_word(case, device, monkeypat
 
 
 # --- sets ----------------------------------------------------------------------------------------
+
+
+def test_decisions_that_cannot_be_written_to_are_taken_without_a_warning(case):
+    sets, costs = case
+    decisions = sets.decisions.copy()
+    decisions.flags.writeable = False  # as of a file that is mapped into memory
+    held = rv.OptimalitySet(sets.problem, decisions)
+    for given in (held, held.to("cpu")):
+        value = StraightThroughLoss(sets.problem)(torch.tensor(costs), given)
+        assert value.isfinite()
+    np.testing.assert_array_equal(held.to("cpu").decisions, decisions)
 
 
 def test_sets_are_uploaded_once_and_know_their_decisions(case):

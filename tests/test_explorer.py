@@ -1,5 +1,6 @@
 """The explorer: what it answers, to whom, and how it looks and works in a real browser."""
 
+import dataclasses
 import http.client
 import json
 import threading
@@ -58,6 +59,12 @@ def ask(address, path, content=None, host=None, method=None):
     return answer, text
 
 
+def test_a_port_that_does_not_exist_is_refused():
+    model = made()
+    with pytest.raises(InputError, match="Ports end at 65535; got 70000"):
+        serve(Explorer(model, model.samples), 70_000)
+
+
 # --- answers -------------------------------------------------------------------------------------
 
 
@@ -86,6 +93,16 @@ def test_distance_is_0_exactly_where_the_decision_is_cheapest():
     assert {sample["repeated"] for sample in told} == {True, False}
     for sample in told:
         assert (sample["distance"] <= 1e-7) == (sample["excess"] <= 1e-7)
+
+
+@pytest.mark.parametrize("mean, least", [(10.0, 0.0), (-10.0, -np.inf)])
+def test_a_slider_of_amounts_does_not_go_below_0(mean, least):
+    model = made()
+    features = FeatureMap((Feature("load", mean, 4.0), *model.features.features[1:]))
+    model = dataclasses.replace(model, features=features)
+    load = Explorer(model, model.samples).describe()["features"][0]
+    values = model.samples.contexts[:, 0] * 4.0 + mean
+    assert load["low"] == max(values.min() - 0.25 * np.ptp(values), least) < values.min()
 
 
 def test_alternatives_are_feasible_dearer_and_in_order():
@@ -240,3 +257,21 @@ def test_samples_are_found_and_filtered(page):
         find.value = 'no such day'; find.dispatchEvent(new Event('input')); })()"""
     )
     assert "no such sample" in page.run("document.getElementById('list').textContent")
+
+
+@needs_browser
+def test_bars_are_drawn_at_the_size_of_the_text_around_them():
+    """Also on a phone, where the drawing must not be a desktop's made small."""
+    model = made("knapsack([3, 1, 4, 1, 5, 9, 2, 6], 12)")
+    server = serve(Explorer(model, model.samples))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    letter = "document.querySelector('#drawing text')"
+    size = f"12 * {letter}.getScreenCTM().a"
+    with Browser() as browser:
+        for width, height in SCREENS.values():
+            browser.open(f"http://127.0.0.1:{server.server_address[1]}/", width, height)
+            wait(browser, "document.body.dataset.ready === 'yes'")
+            assert 10.5 < browser.run(size) < 16
+            assert browser.run("document.documentElement.scrollWidth <= innerWidth")
+    server.shutdown()
+    server.server_close()

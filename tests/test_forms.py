@@ -363,6 +363,16 @@ def test_shared_coefficients_are_learnt_across_sizes(method):
     assert [len(x) for x in answers] == [len(phi) for phi in Z]
 
 
+def test_a_mixture_of_nothing_is_empty():
+    parts, _ = mixture(np.random.default_rng(15))
+    for order in (parts, parts[::-1]):
+        sets = OptimalitySet.concatenate(order)[:0]
+        near = rv.project([], sets)
+        assert near.point == []
+        assert near.solved.dtype == bool
+        assert rv.project(np.zeros((0, sets.n_parameters)), sets).point.shape[0] == 0
+
+
 def test_bad_mixtures_meet_a_sentence():
     parts, costs = mixture(np.random.default_rng(15))
     sets = OptimalitySet.concatenate(parts)
@@ -372,5 +382,9 @@ def test_bad_mixtures_meet_a_sentence():
         rv.project(costs[::-1], sets)
     with pytest.raises(ShapeError, match="16 vectors"):
         rv.project(costs[:3], sets)
+    with pytest.raises(ShapeError, match="`warm_start`"):
+        rv.project(costs, sets, warm_start=np.zeros((1, 1)))
+    with pytest.raises(InputError, match="`soft`"):
+        OptimalitySet(parts[0].problem, parts[0].decisions, soft=np.inf)
     with pytest.raises(ShapeError, match="one p for"):
         rv.InverseRegressor(parts[0].problem).fit([np.ones((3, 2)), np.ones((3, 1))], sets[:2])

@@ -6,6 +6,7 @@ the slow reference. On a machine without pytest: `python -m revealed.projection.
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -232,8 +233,8 @@ def test_an_empty_batch_gives_empty_results(path_case, way):
 def test_cases_can_be_taken_to_a_machine_that_cannot_solve_them(path_case, tmp_path):
     sets, costs = path_case
     plain = rv.OptimalitySet(sets.problem, sets.decisions, margin=0.0, tol=1e-6)
-    save_cases([Case("some", plain, costs)], tmp_path / "cases.pickle")
-    (case,) = saved_cases(tmp_path / "cases.pickle")
+    save_cases([Case("some", plain, costs)], tmp_path / "cases.npz")
+    (case,) = saved_cases(tmp_path / "cases.npz")
     np.testing.assert_array_equal(case.sets.entry_state, plain.entry_state)
     assert_agrees(examine(case, "cpu", "twin"))
 
@@ -265,6 +266,16 @@ def test_wrong_input_meets_a_sentence(path_case):
         project_on_device(q, uploaded, precision="float16")
     with pytest.raises(InputError, match="slice or a one-dimensional integer tensor"):
         _ = uploaded[[0, 1]]
+    with pytest.raises(InputError, match=r"\(2,\) torch.float64"):
+        _ = uploaded[torch.tensor([0.0, 1.5]).double()]
+    for place in (-1, 6):
+        with pytest.raises(InputError, match=f"from 0 to 5; got {place}"):
+            _ = uploaded[torch.tensor([0, place])]
+    answer = project_on_device(q, uploaded)
+    with pytest.raises(ShapeError, match=r"`out` must be an answer for 2 costs"):
+        project_on_device(q[:2], uploaded[:2], out=answer)
+    with pytest.raises(ShapeError, match=r"its `point` a tensor \(6, \d+\) torch.float64"):
+        project_on_device(q, uploaded, out=replace(answer, point=answer.point.float()))
 
 
 # --- the plan ------------------------------------------------------------------------------------

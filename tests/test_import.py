@@ -3,6 +3,7 @@
 Each test runs in a fresh interpreter: this one has imported nearly everything already.
 """
 
+import os
 import subprocess
 import sys
 
@@ -116,3 +117,21 @@ def test_version_without_an_installed_package():
     done = run_python(NO_METADATA + "import revealed; print(revealed.__version__)")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "0+source"
+
+
+def test_the_package_works_where_nothing_may_be_written(tmp_path):
+    """A service account: neither the package nor its home can be written to."""
+    code = (
+        "import os, numba.core.config as c\n"
+        "os.access = lambda *_: False\n"
+        "import pathlib\n"
+        "def refuse(self, *args, **options): raise PermissionError(13, 'no', str(self))\n"
+        "pathlib.Path.mkdir = refuse\n"
+        "import revealed._compiled as compiled\n"
+        "assert compiled._CACHE is None\n"
+        "@compiled.kernel\n"
+        "def double(x): return 2.0 * x\n"
+        "assert double(2.0) == 4.0\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": ""}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

@@ -78,3 +78,12 @@ def test_a_smoke_test_claims_nothing(folder):
 def test_a_name_that_matches_nothing_is_refused(folder, capsys):
     assert cli.main(["bench", "imports", "--only", "nothing"]) == 2
     assert "matches none of diet" in capsys.readouterr().err
+
+
+def test_other_files_of_the_folder_can_be_chosen(folder, capsys):
+    (folder / "mixture.mps.gz").write_bytes(gzip.compress(MIXTURE.encode()))
+    _, content = run(folder, "--files", "mixture", "--quick")
+    assert [row["model"] for row in content["rows"]] == ["mixture"]
+    assert "--files mixture" in content["command"]
+    assert cli.main(["bench", "imports", "--files", "mixture"]) != 0
+    assert "--netlib DIR" in capsys.readouterr().err

@@ -257,3 +257,18 @@ def test_parameters_are_learnt_end_to_end(case):
     est = rv.InverseRegressor(model.problem, **options).fit(Z, X)
     assert est.history_["h"][-1] < 0.1 * est.history_["h"][0]
     assert ((est.predict(Z) - X) ** 2).sum(axis=1).mean() < 0.05
+
+
+def test_decisions_as_a_solver_leaves_them_are_completed():
+    problem, parameter = least_squares()
+    model = rv.from_cvxpy(problem, parameter)
+    w = draws(parameter, 4)
+    own = []
+    for row in w:
+        parameter.value = row
+        problem.solve(solver=cp.CLARABEL)  # to its usual accuracy: sums are 1 but for 1e-9
+        own.append(own_values(model, problem))
+    X = model.decisions(np.array(own))
+    assert model.problem.constraint_violation(X).max() <= 1e-5
+    sets = rv.OptimalitySet(model.problem, X, 0.0, form=model.form)
+    assert rv.project(w, sets).distance.max() <= 1e-4

@@ -160,3 +160,13 @@ def test_sides_that_are_told_wrongly_are_refused():
 def test_a_graph_without_edges_is_a_shape_error():
     with pytest.raises(ShapeError):
         rv.from_networkx(nx.DiGraph(), source=0, target=1)
+
+
+@pytest.mark.parametrize("middle", [0, 1], ids=["met first", "met second"])
+def test_each_connected_part_has_a_smaller_side(middle):
+    graph = nx.Graph([(0, 1), (1, 2)])
+    second = [("b", "a"), ("b", "c")] if middle == 0 else [("a", "b"), ("b", "c")]
+    graph.add_edges_from(second)
+    model = rv.from_networkx(graph, kind="matching")
+    assert model.eq_names == (1, "b")
+    assert model.problem.solve(np.ones((1, 4))).objective[0] == 2

@@ -58,6 +58,10 @@ def test_bounds_alone_tell_how_many_variables_there_are():
         rv.from_linprog(bounds=(0, 1))
 
 
+def test_scipys_bounds_alone_tell_it_too():
+    assert rv.from_linprog(bounds=Bounds([0, 0], [1, 1])).problem.n_variables == 2
+
+
 def test_right_hand_sides_may_differ_by_instance():
     model = rv.from_linprog(COST, A_ub, np.array([[4.0, 6.0], [2.0, 3.0]]))
     both = model.problem.solve(np.tile(COST, (2, 1)))
@@ -78,6 +82,9 @@ def test_integers_are_relaxed_with_a_warning():
         model = rv.from_linprog(COST, A_ub, b_ub, bounds=(1, 4), integrality=[1, 0, 3])
     assert model.integer.tolist() == [True, False, True]
     np.testing.assert_array_equal(model.problem.lb, [1, 1, 0])  # 3: whole, or 0
+    with pytest.warns(RelaxationWarning, match="0 or above a threshold"):
+        below = rv.from_linprog([1.0], bounds=(-5, -2), integrality=2)
+    assert (below.problem.lb[0], below.problem.ub[0]) == (-5, 0)
 
 
 @pytest.mark.parametrize(

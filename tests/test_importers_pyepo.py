@@ -205,3 +205,16 @@ def test_pyepos_own_language():
 def test_what_cannot_be_read_is_refused(optmodel, words):
     with pytest.raises(InputError, match=words):
         rv.from_pyepo(optmodel)
+
+
+def test_a_quadratic_objective_that_is_maximised_is_turned():
+    from types import SimpleNamespace
+
+    from scipy import sparse
+
+    from test_importers_gurobi import FakeModel
+
+    solver = FakeModel(NumQNZs=1, quadratic=sparse.coo_matrix(-np.eye(3)))  # - |x|^2
+    columns = dict(enumerate(solver.getVars()))
+    model = SimpleNamespace(_model=solver, x=columns, num_cost=3, modelSense=-1, setObj=None)
+    np.testing.assert_array_equal(rv.from_pyepo(model).problem.Q, 2 * np.eye(3))

@@ -132,7 +132,12 @@ def test_a_reward_for_every_state_and_action_explains_one_world_exactly():
         (lambda: markov_decision_process(sparse.eye_array(5, 4), 0.9), "sparse"),
         (lambda: occupancy_of(np.array([[0, 3, 0, 0]]), P, 0.9), "actions 0 to 2"),
         (lambda: occupancy_of(np.ones((1, 4, 3)), P, 0.9), "over the actions"),
+        (lambda: occupancy_of(np.zeros((2, 4), int), P, 0.9, np.eye(4)[:3]), "each of the 2"),
         (lambda: policy_of(np.ones((1, 7)), 3), "one entry for each state and action"),
+        (lambda: policy_of(np.ones((1, 6)), 0), "positive integer"),
+        (lambda: policy_of(np.full((1, 6), np.nan), 3), "got nan in row 0, entry 0"),
+        (lambda: policy_of(-np.ones((1, 6)), 3), "must not be negative"),
+        (lambda: grid_world(np.zeros((2, 2), bool), "often"), "a probability"),
         (lambda: grid_world(np.zeros(3, bool)), "`blocked` must be"),
     ],
 )

@@ -395,3 +395,30 @@ def test_metrics_and_theory_leave_torch_alone():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert answer.stdout.strip() == "False"
+
+
+def test_beyond_linear_programs_only_what_makes_sense_is_measured():
+    problem = rv.problems.portfolio(np.eye(3))
+    C = np.array([[1.0, 2.5, 3.0], [0.2, 0.1, 0.0]])
+    X = problem.solve(C).x
+    given = {"costs": C[::-1].copy(), "decisions": X}
+    swapped = ((X - X[::-1]) ** 2).sum(axis=1)
+    np.testing.assert_allclose(metrics.decision_loss(problem, **given), swapped, atol=1e-8)
+    np.testing.assert_array_equal(metrics.exact(problem, costs=C, decisions=X), [1.0, 1.0])
+    np.testing.assert_array_equal(metrics.exact(problem, **given), [0.0, 0.0])
+    inside = metrics.in_set(problem, costs=C, decisions=X, margin=0.0, tol=1e-6)
+    np.testing.assert_array_equal(inside, [1.0, 1.0])
+    for metric in (metrics.suboptimality, metrics.suboptimality_loss, metrics.accuracy):
+        with pytest.raises(rv.InputError, match="needs a LinearProgram"):
+            metric(problem, **given)
+    for metric in (metrics.estimate_loss, metrics.relative_regret, metrics.optimal):
+        with pytest.raises(rv.InputError, match="needs a LinearProgram"):
+            metric(problem, **given, true_costs=C)
+
+
+def test_sets_of_parameters_are_no_sets_of_costs(grid):
+    problem, _, C, _, X = grid
+    n = problem.n_variables
+    sets = rv.OptimalitySet(problem, X, form=rv.CostForm(np.eye(n), np.ones(n)))
+    with pytest.raises(rv.InputError, match=r"form\.costs"):
+        metrics.decision_loss(problem, costs=C, decisions=sets)

@@ -67,6 +67,10 @@ def test_a_covariance_or_a_number_of_assets_is_needed():
         rv.problems.portfolio()
     with pytest.raises(ShapeError, match="give one of the two"):
         rv.problems.portfolio(np.eye(2), n_assets=2)
+    with pytest.raises(ShapeError, match="`Q` must be"):
+        rv.problems.portfolio(1.0)
+    with pytest.raises(InputError, match=r"at least 0\.2; got 0\.1"):
+        rv.problems.portfolio(np.eye(5), cap=0.1)
 
 
 # --- learning ------------------------------------------------------------------------------------
@@ -194,6 +198,30 @@ def test_a_missing_price_is_named(tmp_path):
         read_prices(path)
 
 
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "a heading"),
+        ("Date,AA\n", "a line for each day"),
+        ("Date,AA\n1990-01-02,high\n", "line 2 has none for 'AA'"),
+        ("Date,AA,BB\n1990-01-02,1\n", "line 2: 3 cells were expected"),
+        ("Date,AA\nmonday,1\n", "days such as"),
+    ],
+)
+def test_files_that_hold_no_prices_meet_a_sentence(tmp_path, text, words):
+    path = tmp_path / "prices.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=words):
+        read_prices(path)
+    with pytest.raises(InputError, match="there is none"):
+        read_prices(tmp_path / "none.csv")
+
+
+def test_one_asset_is_no_choice():
+    with pytest.raises(InputError, match="at least 2 assets"):
+        portfolio_periods(synthetic_prices(400, 1))
+
+
 # --- the benchmark -------------------------------------------------------------------------------
 
 
@@ -222,3 +250,15 @@ def test_the_benchmark_runs_in_small(tmp_path, capsys):
         assert row["decision_loss"] >= 0
     assert "# Portfolios" in page.read_text("utf-8")
     assert "ours, squared" in capsys.readouterr().out
+
+
+def test_the_benchmark_says_how_to_get_the_prices(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["bench", "portfolio", "--out", str(tmp_path / "out.json")]) != 0
+    assert "pip install --no-deps skfolio" in capsys.readouterr().err
+
+
+def test_portfolios_that_are_still_inexact_are_told(monkeypatch):
+    monkeypatch.setattr("revealed.bench.portfolio_implicit.STEPS", 1)
+    with pytest.raises(rv.RevealedError, match="still inexact after 1 steps"):
+        interior_point(torch.ones(1, 3, dtype=torch.float64), torch.eye(3).double()[None])

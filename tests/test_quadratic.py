@@ -223,7 +223,16 @@ def test_bad_input_meets_a_sentence():
         rv.QuadraticProgram(0.0, np.eye(2))
     with pytest.raises(ShapeError, match="agree"):
         rv.QuadraticProgram(1.0, np.stack([np.eye(2)] * 3), lb=np.zeros((2, 2)))
+    with pytest.raises(ShapeError, match=r"\(n, n\) or \(B, n, n\); got shape \(\)"):
+        rv.QuadraticProgram(Q=3.0)
+    several = rv.QuadraticProgram(1.0, np.stack([np.eye(2)] * 3))
+    with pytest.raises(ShapeError, match="`parameters` must have 3 rows; got 2"):
+        several.unpack(np.ones((2, 2)))
+    with pytest.raises(ShapeError, match="one for each of the 2 rows of `c`; got 3"):
+        rv.problems.portfolio(n_assets=2).pack(np.ones((2, 2)), np.stack([np.eye(2)] * 3))
     problem = rv.QuadraticProgram(1.0, np.eye(2))
+    with pytest.raises(ShapeError, match="3 costs and 2 decisions"):
+        problem.objective(np.ones((3, 2)), np.ones((2, 2)))
     with pytest.raises(ShapeError):
         problem.solve(np.ones((1, 3)))
     with pytest.raises(InputError, match="LinearProgram"):
@@ -257,3 +266,30 @@ def test_the_loss_differentiates_parameters():
     assert np.allclose(w.grad.numpy(), start - near.point, atol=1e-8)
     assert loss_fn(w, sets).item() == pytest.approx(0.5 * (near.distance**2).sum())
     assert (near.status == ProjectionStatus.SOLVED).all()
+
+
+WRONG = {
+    "not feasible": ([0.6, 0.6], [-0.6, 0.0, 0.0]),
+    "gradient left over": ([0.75, 0.25], [-0.5, 0.0, 0.0]),
+    "multipliers of rows that do not bind": ([0.75, 0.25], [-0.75, 0.0, -0.5]),
+    "multipliers of the wrong sign": ([1.0, 0.0], [-1.0, 0.0, -1.0]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_a_solver_calls_optimal_is_not_believed(monkeypatch, name):
+    from revealed.oracle import quadratic
+
+    x, z = (np.array(part) for part in WRONG[name])
+    answer = (rv.SolveStatus.OPTIMAL, x, z)
+    monkeypatch.setattr(quadratic, "_attempt", lambda *given: answer)
+    problem = rv.QuadraticProgram(1.0, np.eye(2), "min", A_eq=np.ones((1, 2)), b_eq=[1.0])
+    assert problem.solve(np.zeros((1, 2))).status[0] == rv.SolveStatus.FAILED
+
+
+def test_the_right_answer_with_its_multipliers_is_believed():
+    from revealed.oracle.quadratic import _is_best, polyhedron_rows
+
+    polyhedron = rv.LinearProgram(A_eq=np.ones((1, 2)), b_eq=[1.0])
+    given = (polyhedron, np.eye(2), np.zeros(2), polyhedron_rows(polyhedron))
+    assert _is_best(*given, np.array([0.5, 0.5]), np.array([-0.5, 0.0, 0.0]))

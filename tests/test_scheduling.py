@@ -9,7 +9,7 @@ import pytest
 import revealed as rv
 from revealed.data.energy import PERIODS, load_energy, synthetic_energy
 from revealed.errors import InputError, ShapeError
-from revealed.problems.scheduling import (
+from revealed.problems.schedules import (
     energy_per_start,
     integer_schedules,
     scheduling,
@@ -99,6 +99,8 @@ def test_prices_are_learned_from_schedules_alone():
         ({"usage": [1, 1]}, "belong together"),
         ({"usage": [1, 1], "capacity": 0.0}, "above 0"),
         ({"usage": [1], "capacity": 2.0}, "each of the 2 tasks"),
+        ({"usage": [1, -1], "capacity": 2.0}, "must not be negative"),
+        ({"duration": [np.inf, 1]}, "whole number"),
     ],
 )
 def test_impossible_tasks_are_refused(change, words):
@@ -109,6 +111,23 @@ def test_impossible_tasks_are_refused(change, words):
 def test_other_problems_have_no_schedules():
     with pytest.raises(InputError, match=r"rv\.problems\.scheduling"):
         start_times(rv.problems.knapsack([1.0, 2.0], 1.0), np.zeros((1, 2)))
+    with pytest.raises(InputError, match=r"rv\.problems\.scheduling"):
+        integer_schedules(rv.problems.knapsack([1.0, 2.0], 1.0), np.zeros((1, 2)))
+
+
+def test_a_schedule_that_is_not_proved_best_is_refused(monkeypatch):
+    import scipy.optimize
+
+    whole = scipy.optimize.OptimizeResult(x=np.zeros(9), success=False, message="Time limit.")
+    monkeypatch.setattr(scipy.optimize, "milp", lambda *args, **options: whole)
+    problem = scheduling(**TASKS)
+    with pytest.raises(InputError, match="proved best for row 0 of `costs`: Time limit"):
+        integer_schedules(problem, np.zeros((1, problem.n_variables)), time_limit=1)
+
+
+def test_days_and_tasks_are_counted():
+    with pytest.raises(InputError, match="`n_days` must be a positive integer"):
+        synthetic_energy(0)
 
 
 # --- the files -----------------------------------------------------------------------------------
@@ -165,4 +184,20 @@ def test_an_archive_is_read_like_its_contents(tmp_path):
 
 def test_missing_files_are_named(tmp_path):
     with pytest.raises(InputError, match=r"prices2013\.dat is missing"):
+        load_energy(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name, text, words",
+    [
+        ("load6/day01.txt", "thirty\n", r"day01\.txt is not laid out"),
+        ("load6/day01.txt", "30\n1\n", r"day01\.txt is not laid out"),
+        ("data/prices2013.dat", "", r"prices2013\.dat is not laid out"),
+        ("data/prices2013.dat", "#DateTime Holiday SMPEA\n", "a column ForecastWindProduction"),
+    ],
+)
+def test_files_that_are_not_the_challenges_meet_a_sentence(tmp_path, name, text, words):
+    write_files(tmp_path)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=words):
         load_energy(tmp_path)

@@ -205,3 +205,37 @@ def test_a_word_never_seen_is_named(tmp_path):
 def test_a_constant_feature_says_nothing_and_breaks_nothing(tmp_path):
     _, Z, _ = learn_features(open_table(text(tmp_path, "t,k\n1,7\n3,7\n")))
     assert (Z[:, 1] == 0).all()
+
+
+def test_thousands_of_columns_are_looked_at_in_one_pass(tmp_path, monkeypatch):
+    from revealed.tables.csv_file import CsvFile
+
+    names = [f"f{k}" for k in range(2000)]
+    write_table(tmp_path / "wide.csv", names, np.arange(4000.0).reshape(2, -1), key=KEY)
+    passes = []
+    whole = CsvFile._records
+    monkeypatch.setattr(CsvFile, "_records", lambda self: passes.append(1) or whole(self))
+    features, Z, _ = learn_features(open_table(tmp_path / "wide.csv"))
+    assert Z.shape == (2, 2001)
+    assert features.features[0].levels == ("mon", "tue")
+    assert len(passes) == 3  # names, kinds, numbers
+
+
+@pytest.mark.parametrize(
+    "dates", [("2026-03-02", "2026-3-9"), ("2.3.2026", "09/03/26"), ("2026-03-02 08:30", "1.1.26")]
+)
+def test_dates_are_no_categories(tmp_path, dates):
+    path = text(tmp_path, "when,load\n" + "".join(f"{date},1\n" for date in dates))
+    with pytest.raises(InputError, match=r"'when' holds dates such as .* --ignore when"):
+        learn_features(open_table(path))
+
+
+def test_words_with_figures_in_them_are_no_dates(tmp_path):
+    path = text(tmp_path, "line,load\n1-2,1\n10.1.4 north,2\n")
+    features, *_ = learn_features(open_table(path))
+    assert features.features[0].levels == ("1-2", "10.1.4 north")
+
+
+def test_a_typesetters_minus_sign_is_a_minus_sign(tmp_path):
+    path = text(tmp_path, "a,b\n−1.5,2\n3,−4e−2\n")
+    assert open_table(path).read(["a", "b"]).numbers.tolist() == [[-1.5, 2.0], [3.0, -0.04]]

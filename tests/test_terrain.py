@@ -13,6 +13,7 @@ from revealed.data.images.checksums import check_sums, read_sums
 from revealed.data.images.grid_paths import edge_costs
 from revealed.data.images.image_set import ImageSplit, only_best
 from revealed.data.images.noise import fractal_noise, smooth_noise, strewn_bumps
+from revealed.data.images.parallel import FRUITLESS, first_kept
 from revealed.data.images.sample_picture import draw_samples
 from revealed.data.images.terrain import GROUND_COSTS, terrain, write_terrain
 from revealed.data.images.terrain_drawing import _shares, draw_map
@@ -305,3 +306,19 @@ def test_samples_of_nothing_are_refused(tmp_path):
         draw_samples(data, tmp_path / "a.png", split="valid")
     with pytest.raises(rv.InputError, match="must be train, valid or test"):
         draw_samples(data, tmp_path / "a.png", split="problem")
+
+
+def test_waiting_for_samples_that_never_come_is_refused():
+    tried = []
+
+    def attempt(block):
+        tried.append(block)
+        return (np.zeros((int(block >= late), 2)),)
+
+    late = FRUITLESS - 1
+    assert len(first_kept(attempt, 3, 1)[0]) == 3
+    late = 10**9
+    with pytest.raises(rv.InputError, match="`unique=False`"):
+        first_kept(attempt, 3, 1)
+    assert max(tried) == FRUITLESS + 1
+    assert len(first_kept(attempt, 0, 1)[0]) == 0

@@ -1,5 +1,6 @@
 """Training from pictures: any loss, the same numbers again, and what judges them."""
 
+import json
 import os
 import signal
 import subprocess
@@ -260,9 +261,31 @@ def test_warm_starts_between_checkpoints_do_not_spoil_that(maps, tmp_path):
     assert_same(whole, learn(maps, checkpoint=tmp_path, **settings))
 
 
-def test_a_finished_run_is_not_repeated(maps, tmp_path):
-    one = learn(maps, checkpoint=tmp_path)
-    again = learn(maps, checkpoint=tmp_path)
+def test_a_run_does_not_start_from_what_another_has_left_in_the_loss(maps):
+    class Counting(rv.ProjectionLoss):
+        def evaluate(self, costs, decisions, **rest):
+            value = super().evaluate(costs, decisions, **rest)
+            counts.append(self.steps)
+            return value
+
+    def steps_of(loss, stop=None):
+        counts.clear()
+        net = build_model("small", maps.problem, seed=5)
+        split = DeviceSplit.of(maps.train, "cpu", torch.float64)
+        settings = {"epochs": 2, "batch_size": 8, "step": 3e-3, "checkpoint_every": 10}
+        train(net, split, loss, stop=stop, **settings)
+        return list(counts)
+
+    counts: list[int] = []
+    shared = Counting(maps.problem)
+    steps_of(shared, stop_after(1))
+    assert steps_of(shared) == steps_of(Counting(maps.problem))
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_a_finished_run_is_not_repeated(maps, tmp_path, every):
+    one = learn(maps, checkpoint=tmp_path, checkpoint_every=every)
+    again = learn(maps, checkpoint=tmp_path, checkpoint_every=every)
     assert [row["seconds"] for row in one[1].rows] == [row["seconds"] for row in again[1].rows]
 
 
@@ -283,23 +306,26 @@ data = t.terrain((24, 4, 12), side=4, seed=3, unique=True)
 def monitor(epoch, model):
     print("epoch", epoch, flush=True)
     return {{"loss again": 0.0}}
-t.learn(data, epochs=12, optimiser={optimiser!r}, checkpoint={folder!r}, monitor=monitor)
+t.learn(data, epochs=12, optimiser={optimiser!r}, checkpoint={folder!r}, monitor=monitor,
+        checkpoint_every={every})
 """
 
 
+@pytest.mark.parametrize("every", [1, 4])
 @pytest.mark.parametrize("optimiser", ["adam", "adagrad"])
-def test_a_run_that_was_killed_ends_with_the_same_numbers(maps, tmp_path, optimiser):
+def test_a_run_that_was_killed_ends_with_the_same_numbers(maps, tmp_path, optimiser, every):
     here = Path(__file__).parent
     code = KILLED.format(
         source=str(here.parent / "src"),
         tests=str(here),
         optimiser=optimiser,
         folder=str(tmp_path / "run"),
+        every=every,
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     for line in process.stdout:
-        if line == "epoch 3\n":
+        if line == "epoch 6\n":
             os.kill(process.pid, signal.SIGKILL)
             break
     process.stdout.close()
@@ -309,6 +335,8 @@ def test_a_run_that_was_killed_ends_with_the_same_numbers(maps, tmp_path, optimi
         return {"loss again": 0.0}
 
     settings = {"epochs": 12, "optimiser": optimiser, "monitor": monitor}
+    settings["checkpoint_every"] = every
+    assert json.loads((tmp_path / "run" / "checkpoint.json").read_text())["epoch"] < 12
     resumed = learn(maps, checkpoint=tmp_path / "run", **settings)
     assert_same(resumed, learn(maps, **settings))
 
@@ -381,8 +409,10 @@ def test_one_graph_takes_the_same_steps(maps, name):
 
 
 @ON_CUDA
+@pytest.mark.parametrize("every", [1, 2])
 @pytest.mark.parametrize("name", METHODS)
-def test_a_stopped_run_ends_alike_on_the_gpu(maps, tmp_path, name):
-    whole = learn(maps, name, device="cuda")
-    learn(maps, name, device="cuda", checkpoint=tmp_path, stop=stop_after(1))
-    assert_same(whole, learn(maps, name, device="cuda", checkpoint=tmp_path))
+def test_a_stopped_run_ends_alike_on_the_gpu(maps, tmp_path, name, every):
+    settings = {"device": "cuda", "epochs": 5, "checkpoint_every": every}
+    whole = learn(maps, name, **settings)
+    learn(maps, name, checkpoint=tmp_path, stop=stop_after(3), **settings)
+    assert_same(whole, learn(maps, name, checkpoint=tmp_path, **settings))

@@ -13,9 +13,9 @@ import numpy as np
 from ._arrays import as_costs
 from ._device import as_device_costs, is_cuda, is_device_sets
 from .errors import InputError, ShapeError
-from .optimality import OptimalitySet
+from .optimality import OptimalitySet, check_program
 from .oracle import SolveStatus
-from .problem import LinearProgram
+from .problem import LinearProgram, check_pairs
 
 
 class Case(NamedTuple):
@@ -32,19 +32,20 @@ class Case(NamedTuple):
         return Case(self.problem[index], self.costs[index], self.decisions[index], self.restore)
 
 
-def case_of(problem: LinearProgram, costs: Any, decisions: Any, *, stay: bool = False) -> Case:
-    """`stay` leaves costs that are on a GPU there, and brings the decisions to them."""
-    C, restore = _batch(costs, problem.n_variables, stay)
+def case_of(
+    problem: Any, costs: Any, decisions: Any, *, stay: bool = False, linear: bool = True
+) -> Case:
+    """`stay` leaves costs that are on a GPU there, and brings the decisions to them; `linear=False`
+    is for what makes sense of any problem, with its parameters as costs."""
+    _check_problem(problem, linear)
+    C, restore = _batch(costs, problem.n_parameters, stay)
     if isinstance(decisions, OptimalitySet) or is_device_sets(decisions):
+        _refuse_form(decisions)
         given, decisions = decisions.problem, decisions.decisions
         _same_form(given, problem)
         problem = given
-    X = _beside(C, decisions, "decisions")
-    if len(C) != len(X):
-        raise ShapeError(
-            f"`costs` and `decisions` must have one row for each instance; got {len(C)} costs "
-            f"and {len(X)} decisions."
-        )
+    X = _beside(C, decisions, "decisions", problem.n_variables)
+    check_pairs(C, X)
     problem.check_batch(len(C), "costs")
     return Case(problem, C, X, restore)
 
@@ -53,6 +54,7 @@ def true_case_of(
     problem: LinearProgram, costs: Any, decisions: Any, true_costs: Any
 ) -> tuple[Case, Any]:
     """The case and its true costs (B, n); without decisions, with the best under those costs."""
+    _check_problem(problem, linear=True)
     C, _ = _batch(costs, problem.n_variables, stay=True)
     truth = truth_beside(C, true_costs)
     if decisions is None:
@@ -61,7 +63,7 @@ def true_case_of(
 
 
 def truth_beside(C: Any, true_costs: Any) -> Any:
-    truth = _beside(C, true_costs, "true_costs")
+    truth = _beside(C, true_costs, "true_costs", C.shape[1])
     if len(truth) != len(C):
         raise ShapeError(
             f"`true_costs` must have one row for each of the {len(C)} rows of `costs`; "
@@ -78,9 +80,8 @@ def _batch(costs: Any, n: int, stay: bool) -> tuple[Any, Callable[[Any], Any]]:
     return C.double(), lambda values: values.to(C.dtype)
 
 
-def _beside(C: Any, values: Any, name: str) -> Any:
+def _beside(C: Any, values: Any, name: str, n: int) -> Any:
     """(B, n) float64 of the same kind and in the same place as `C`."""
-    n = C.shape[1]
     if not is_cuda(C):
         return as_costs(values, n, name)[0]
     if is_cuda(values):
@@ -107,6 +108,25 @@ def tolerance_of(decisions: Any) -> float:
     """How far entries may differ in decisions that are the same."""
     sets = decisions.table.host if is_device_sets(decisions) else decisions
     return sets.tol if isinstance(sets, OptimalitySet) else 1e-5
+
+
+def _check_problem(problem: Any, linear: bool) -> None:
+    check_program(problem)
+    if linear and not isinstance(problem, LinearProgram):
+        raise InputError(
+            "This metric measures decisions by <c, x> and so needs a LinearProgram; got "
+            f"{type(problem).__name__}. `decision_loss`, `exact` and `in_set` are for any problem, "
+            "and `problem.objective` tells what a decision is worth."
+        )
+
+
+def _refuse_form(sets: Any) -> None:
+    if getattr(sets, "form", None) is not None:
+        raise InputError(
+            "Metrics take a cost for each entry, but these sets are of parameters that a form "
+            "turns into costs. Give `form.costs(parameters)` with the decisions themselves, or ask "
+            "`sets.contains(parameters)`."
+        )
 
 
 def _same_form(given: LinearProgram, expected: LinearProgram) -> None:

@@ -82,12 +82,19 @@ class AffineMap:
             offset = self(inner.offset[None])[0]
         else:
             offset = self(np.broadcast_to(inner.offset, (count, self.n_parameters)))
-        outer = self.rows
+        outer, known = self.rows, self._metric_after(inner)
         if count is None or not (outer.per_instance or inner.rows.per_instance):
-            return AffineMap(Rows.build(outer.matrix() @ inner.rows.matrix(), "S"), offset)
+            return AffineMap(Rows.build(outer.matrix() @ inner.rows.matrix(), "S"), offset, known)
         shape = (outer.shape[0], inner.n_parameters)
         products = [outer.matrix(b) @ inner.rows.matrix(b) for b in range(count)]
-        return AffineMap(Rows.build(products or np.zeros((0, *shape)), "S"), offset)
+        return AffineMap(Rows.build(products or np.zeros((0, *shape)), "S"), offset, known)
+
+    def _metric_after(self, inner: AffineMap) -> Metric | None:
+        """The metric of self(inner(w)), where the inner one is plain and so only scales ours."""
+        own, plain = self.metric, inner.metric
+        if own is None or plain is None or plain.directions is not None:
+            return None
+        return Metric(own.alpha * plain.alpha, own.directions)
 
     @cached_property
     def metric(self) -> Metric | None:

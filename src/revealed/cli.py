@@ -2,6 +2,8 @@
 
 import argparse
 import importlib
+import io
+import os
 import sys
 from collections.abc import Sequence
 
@@ -169,6 +171,10 @@ BENCHES = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors of our own become one sentence."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(
+            errors="replace"
+        )  # an arrow that a terminal lacks is no reason to end
     try:
         words = sys.argv[1:] if argv is None else list(argv)
         args = build_parser(words).parse_args(words)
@@ -184,6 +190,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"This command needs the package {package!r}, which is not installed; "
             f"`pip install 'revealed[{extra}]'` brings it."
         )
+    except BrokenPipeError:  # whoever read the output has seen enough
+        sys.stdout = open(os.devnull, "w")
+        return 0
     except OSError as error:
         if error.filename is None:  # not about a file the user named
             raise
@@ -202,7 +211,7 @@ def build_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     parser = _parser(
         argparse.ArgumentParser,
         "learn the costs that decisions reveal",
-        "revealed demo\n  revealed bench projection --quick",
+        "revealed tour\n  revealed demo",
         prog="revealed",
     )
     parser.add_argument("--version", action="version", version=f"revealed {__version__}")

@@ -19,7 +19,7 @@ from .affine import AffineMap
 from .cones import Normals, SecondOrderCone, SemidefiniteCone
 from .derivatives import affine_rows, check_scalar, gradient_map, over_batch, values_and_slopes
 from .errors import InputError, ShapeError
-from .problem import LinearProgram, Tangent, relative_violation
+from .problem import LinearProgram, Tangent, check_pairs, relative_violation
 
 if TYPE_CHECKING:
     from .oracle import Solution
@@ -110,7 +110,7 @@ class ConvexProgram:
         """Best decisions for a batch of parameters (B, p), with a status for each.
 
         Sequential quadratic programs with the cones kept whole, by Clarabel; OPTIMAL only where the
-        first-order conditions hold.
+        constraints and the first-order conditions hold and phi does not curve down.
         """
         from .oracle.convex import solve_convex
 
@@ -120,6 +120,7 @@ class ConvexProgram:
         """(B,): phi(x, w)."""
         w, _ = as_costs(costs, self.n_parameters, "costs")
         X, _ = as_costs(decisions, self.n_variables, "decisions")
+        check_pairs(w, X)
         return over_batch(self.objective_function, X, w)
 
     def gradient(self, X: np.ndarray) -> AffineMap:
@@ -210,13 +211,13 @@ def _joined(A: Any, b: Any, more: np.ndarray, right: np.ndarray) -> tuple[Any, A
     """Rows given as matrices and those read from functions, as one."""
     if A is None:
         return more, right
-    dense = np.asarray(A.toarray() if hasattr(A, "toarray") else A, dtype=np.float64)
-    b = np.asarray(b, dtype=np.float64)
-    own = np.broadcast_to(more, (*dense.shape[:-2], *more.shape))
-    return (
-        np.concatenate([dense, own], axis=-2),
-        np.concatenate([b, np.broadcast_to(right, (*b.shape[:-1], len(right)))], axis=-1),
-    )
+    given = LinearProgram(A, b)  # for its checks
+    rows = given.eq_rows
+    own = np.stack([rows.matrix(i).toarray() for i in range(len(rows.data))])
+    added = np.broadcast_to(more, (len(own), *more.shape))
+    A, b = np.concatenate([own, added], axis=1), given.b_eq
+    right = np.broadcast_to(right, (*b.shape[:-1], len(right)))
+    return (A if rows.per_instance else A[0]), np.concatenate([b, right], axis=-1)
 
 
 def _with_tangents(

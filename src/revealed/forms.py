@@ -135,8 +135,18 @@ class CostForm:
     @property
     def is_limited(self) -> bool:
         """Whether any limit is finite."""
-        parts = (self.lower, self.upper, self.cost_lower, self.cost_upper)
-        return any(np.isfinite(part).any() for part in parts)
+        return any(finite.any() for finite in self.is_finite)
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, ...]:
+        """`lower`, `upper`, `cost_lower` and `cost_upper`."""
+        return tuple(getattr(self, name) for name in _LIMITS)
+
+    @property
+    def is_finite(self) -> tuple[np.ndarray, ...]:
+        """For each of `bounds` and each entry, whether it is finite in any instance."""
+        parts = (np.isfinite(np.atleast_2d(part)) for part in self.bounds)
+        return tuple(np.asarray(part.any(axis=0)) for part in parts)
 
     def costs(self, parameters: Any) -> Any:
         """(B, n) costs of parameters (B, p); torch in, torch out, with a gradient."""
@@ -228,7 +238,7 @@ def _refuse_crossed(low: np.ndarray, high: np.ndarray, low_name: str, high_name:
 
 
 def _count(form: CostForm) -> int | None:
-    counts = {len(part) for part in (getattr(form, n) for n in _LIMITS) if part.ndim == 2}
+    counts = {len(part) for part in form.bounds if part.ndim == 2}
     counts |= {len(form.map.offset)} if form.map.offset.ndim == 2 else set()
     counts |= {len(form.map.rows.data)} if form.map.rows.per_instance else set()
     if len(counts) > 1:

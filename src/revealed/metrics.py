@@ -1,9 +1,9 @@
 """How good are predicted costs? One number for each instance, smaller is better unless said.
 
     decision_loss                  |x(c) - x*|^2                  always
-    accuracy                       is x(c) = x*?                  always; larger is better
-    exact                          the same, ties as they fall    always; larger is better
+    exact                          is x(c) = x*, as ties fall?    always; larger is better
     in_set                         does c explain x*?             always; larger is better
+    accuracy                       the same as exact, ties shared always; larger is better
     suboptimality                  <P(c)/|P(c)|, x(c) - x*>       always: Gamma, free of scale
     suboptimality_loss             <c, x* - x(c)>                 always: its first predecessor
     normalised_suboptimality_loss  <c/|c|, x* - x(c)>             always: its second predecessor
@@ -15,6 +15,9 @@ x(c) is the decision of minimum predicted cost, x* the observed one, P(c) the ne
 explains x*. Costs and decisions are (B, n), numpy or torch, and so is the answer; decisions may
 be an `OptimalitySet` or `DeviceSets`, whose own constraints are then used. A predicted cost for
 which no optimal decision exists is refused by name: there is nothing to measure.
+
+The first three are for any problem, with its parameters as costs; the others measure by
+<c, x> and refuse what is not a `LinearProgram`.
 
 For costs on a GPU everything that needs no projection is measured there, and only whether there is
 a decision, or a single number, is read back.
@@ -59,9 +62,9 @@ BLANK = 1e-8
 """A projected cost below this share of the predicted one has no direction left."""
 
 
-def decision_loss(problem: LinearProgram, *, costs: Any, decisions: Any) -> Any:
+def decision_loss(problem: Any, *, costs: Any, decisions: Any) -> Any:
     """(B,): |x(c) - x*|^2. For 0/1 decisions, the number of entries that differ."""
-    case = case_of(problem, costs, decisions, stay=True)
+    case = case_of(problem, costs, decisions, stay=True, linear=False)
     return case.restore(_squared_difference(decide(case), case.decisions))
 
 
@@ -101,12 +104,12 @@ def optimal(problem: LinearProgram, *, costs: Any, decisions: Any = None, true_c
     return case.restore(1.0 * (regret <= TIE * terms))
 
 
-def exact(problem: LinearProgram, *, costs: Any, decisions: Any) -> Any:
+def exact(problem: Any, *, costs: Any, decisions: Any) -> Any:
     """(B,): 1 where the oracle's x(c) is x*, else 0; where decisions tie that is luck.
 
     Plain and quick. `accuracy` gives each of several tied decisions its chance.
     """
-    case = case_of(problem, costs, decisions, stay=True)
+    case = case_of(problem, costs, decisions, stay=True, linear=False)
     return case.restore(1.0 * _same_decision(decide(case), case.decisions, tolerance_of(decisions)))
 
 
@@ -152,7 +155,7 @@ def normalised_suboptimality_loss(problem: LinearProgram, *, costs: Any, decisio
 
 
 def in_set(
-    problem: LinearProgram,
+    problem: Any,
     *,
     costs: Any,
     decisions: Any,
@@ -163,7 +166,7 @@ def in_set(
 
     The mean is the share inside. Nothing is solved, one projection each.
     """
-    case = case_of(problem, costs, decisions)
+    case = case_of(problem, costs, decisions, linear=False)
     inside = np.asarray(sets_of(case, decisions, margin).contains(case.costs, tol=tol))
     return case.restore(inside.astype(np.float64))
 

@@ -15,6 +15,7 @@ import numpy as np
 from ._arrays import as_index, is_torch, to_float64
 from .errors import InputError, ShapeError
 from .optimality import OptimalitySet
+from .oracle.limits import deadline_after, seconds_until
 from .projection.result import Projection
 
 _PARALLEL = ("distance", "residual", "solved", "status", "iterations")
@@ -134,7 +135,8 @@ def padded(costs: Any, sets: MixedSets, name: str = "costs") -> np.ndarray:
         for b, (row, size) in enumerate(zip(rows, sizes, strict=True)):
             if row.shape != (size,):
                 raise ShapeError(f"`{name}[{b}]` must have shape ({size},); got {row.shape}.")
-        return np.stack([np.pad(row, (0, width - len(row))) for row in rows])
+        filled = [np.pad(row, (0, width - len(row))) for row in rows]
+        return np.array(filled).reshape(len(rows), width)
     array = np.array(to_float64(costs, name))
     if array.shape != (len(sets), width):
         raise ShapeError(
@@ -150,23 +152,40 @@ def project_mixed(costs: Any, sets: MixedSets, **options: Any) -> Projection:
     from .projection import project
 
     C = padded(costs, sets)
-    warm = options.pop("warm_start", None)
-    warm = getattr(warm, "multipliers", warm)
     point = np.array(C if isinstance(costs, list | tuple) else to_float64(costs, "costs"))
-    found: dict[str, Any] = {}
-    rows = max(_rows_of(part) for part in sets.parts)
-    multipliers = np.zeros((len(sets), rows))
+    multipliers = np.zeros((len(sets), max(_rows_of(part) for part in sets.parts)))
+    warm = _checked_warm(options.pop("warm_start", None), multipliers.shape)
+    deadline = deadline_after(options.pop("time_limit", None))
+    # What nobody projects is empty, but has the types that projections have.
+    none = project(np.zeros((0, sets.parts[0].n_parameters)), sets.parts[0][:0], **options)
+    found = {name: np.empty(len(sets), getattr(none, name).dtype) for name in _PARALLEL}
     for here, part in sets.groups():
         m = _rows_of(part)
-        start = None if warm is None else np.asarray(warm)[here, :m]
-        own = np.ascontiguousarray(C[here, : part.n_parameters])
-        near = project(own, part, warm_start=start, **options)
+        near = project(
+            np.ascontiguousarray(C[here, : part.n_parameters]),
+            part,
+            warm_start=None if warm is None else warm[here, :m],
+            time_limit=seconds_until(deadline),
+            **options,
+        )
         point[here, : part.n_parameters] = near.point
         multipliers[here, :m] = near.multipliers
         for name in _PARALLEL:
-            value = getattr(near, name)
-            found.setdefault(name, np.empty(len(sets), value.dtype))[here] = value
+            found[name][here] = getattr(near, name)
     return _like(costs, Projection(point, **found, multipliers=multipliers), sets.sizes)
+
+
+def _checked_warm(warm: Any, shape: tuple[int, int]) -> np.ndarray | None:
+    warm = getattr(warm, "multipliers", warm)
+    if warm is None:
+        return None
+    array = to_float64(warm, "warm_start")
+    if array.shape != shape:
+        raise ShapeError(
+            "`warm_start` must be a Projection of the same sets, or its multipliers of shape "
+            f"{shape}; got shape {array.shape}."
+        )
+    return array
 
 
 def _like(costs: Any, near: Projection, sizes: np.ndarray) -> Projection:

@@ -204,8 +204,8 @@ class OptimalitySet:
         """(B,): the largest margin at which each cost still explains its decision.
 
         Negative where some reduced cost has the wrong sign, -inf where no multipliers fit the
-        free entries, inf where nothing is at a bound. Limits of a form are not looked at. One
-        linear program for each instance.
+        free entries, inf where nothing is at a bound, NaN where the solver found none of these.
+        Limits of a form are not looked at. One linear program for each instance.
         """
         c, restore = as_costs(costs, self.n_parameters, "costs")
         _same_length(c, self)
@@ -331,4 +331,4 @@ def _largest_margin(sets: OptimalitySet, cost: np.ndarray, b: int) -> float:
     status = SolveStatus(int(answer.status[0]))
     if status is SolveStatus.OPTIMAL:
         return float(answer.x[0, -1] * size)
-    return np.inf if status is SolveStatus.UNBOUNDED else -np.inf
+    return {SolveStatus.UNBOUNDED: np.inf, SolveStatus.INFEASIBLE: -np.inf}.get(status, np.nan)

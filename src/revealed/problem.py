@@ -224,6 +224,15 @@ def _slice_cache(cache: dict[str, Any], chosen: np.ndarray) -> dict[str, Any]:
     return {key: kept.take(chosen) for key, kept in cache.items() if hasattr(kept, "take")}
 
 
+def check_pairs(costs: np.ndarray, decisions: np.ndarray) -> None:
+    """Refuse costs and decisions that are not as many as each other."""
+    if len(costs) != len(decisions):
+        raise ShapeError(
+            f"`costs` and `decisions` must have one row for each instance; got {len(costs)} costs "
+            f"and {len(decisions)} decisions."
+        )
+
+
 def relative_violation(problem: LinearProgram, X: np.ndarray) -> np.ndarray:
     """`LinearProgram.constraint_violation` of decisions (B, n) that need no checking."""
     found = np.empty(len(X))

@@ -19,7 +19,7 @@ from ._arrays import as_costs, as_index, to_float64
 from ._conic import smat, svec, triangle
 from .affine import AffineMap, Metric, scaled_identity
 from .errors import InputError, ShapeError
-from .problem import LinearProgram, Tangent
+from .problem import LinearProgram, Tangent, check_pairs
 from .rows import Rows, frozen
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class QuadraticProgram:
         sized = [part for part in (A_eq, A_ub) if part is not None]
         sized += [part for part in (lb, ub) if part is not None and np.ndim(part)]
         if Q is not None and not sized:
-            lower = np.full(np.shape(Q)[-1], lower)  # Q alone tells how many variables there are
+            lower = np.full(order_of_matrix(Q), lower)  # Q alone tells how many variables there are
         constraints = LinearProgram(A_eq, b_eq, A_ub, b_ub, lower, ub)
         self._set(constraints, gamma, Q, sense, semidefinite)
 
@@ -125,14 +125,19 @@ class QuadraticProgram:
         are those between c and, in the Frobenius norm, Q.
         """
         c, _ = as_costs(c, self.n_variables, "c")
-        matrix = _symmetric(Q, self.n_variables)
-        part = np.broadcast_to(svec(matrix), (len(c), *svec(matrix).shape[-1:]))
-        return np.hstack([c, part])
+        part = np.atleast_2d(svec(_symmetric(Q, self.n_variables)))
+        if len(part) not in (1, len(c)):
+            raise ShapeError(
+                f"`Q` must be one matrix or one for each of the {len(c)} rows of `c`; got "
+                f"{len(part)}."
+            )
+        return np.hstack([c, np.broadcast_to(part, (len(c), part.shape[1]))])
 
     def unpack(self, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
         """c (B, n) and Q (B, n, n) of parameters (B, p)."""
         w, _ = as_costs(parameters, self.n_parameters, "parameters")
         n = self.n_variables
+        self.check_batch(len(w), "parameters")
         if self.Q is not None:
             return w, np.array(np.broadcast_to(self.Q, (len(w), n, n)))
         return w[:, :n], smat(w[:, n:])
@@ -154,6 +159,7 @@ class QuadraticProgram:
         """(B,): <c, x> minus (for "min": plus) gamma/2 x^T Q x, with the whole of Q."""
         c, Q = self.unpack(costs)
         X, _ = as_costs(decisions, self.n_variables, "decisions")
+        check_pairs(c, X)
         risk = 0.5 * self.gamma * np.einsum("bi,bij,bj->b", X, Q, X)
         return np.einsum("bi,bi->b", c, X) + self.sign * risk
 
@@ -244,6 +250,14 @@ def _joint_gradient(X: np.ndarray, gamma: float, sign: float) -> AffineMap:
     alpha = 1.0 + half * (X**2).sum(axis=1)
     directions = np.sqrt(half / alpha)[:, None, None] * X[:, :, None]
     return AffineMap(rows, frozen(np.zeros(n)), Metric(alpha, directions))
+
+
+def order_of_matrix(Q: Any) -> int:
+    """n of a matrix (n, n), or of a batch of them."""
+    shape = np.shape(Q)
+    if len(shape) not in (2, 3):
+        raise ShapeError(f"`Q` must be (n, n) or (B, n, n); got shape {shape}.")
+    return shape[-1]
 
 
 def _symmetric(Q: Any, n: int) -> np.ndarray:

@@ -30,8 +30,8 @@ def settle(
     hopeless = bad[~np.isfinite(nearest).all(axis=1)]
     if hopeless.size:
         raise InputError(
-            f"No decision obeys the constraints of instance {hopeless[0]}, so there is nothing to "
-            "repair it to. Look at its rows and bounds."
+            f"No decision that obeys the constraints of instance {hopeless[0]} was found, so there "
+            "is nothing to repair it to. Look at its rows and bounds."
         )
     moved[bad] = np.linalg.norm(nearest - X[bad], axis=1)
     length = 1.0 + np.linalg.norm(X, axis=1)

@@ -45,7 +45,8 @@ def checked_soft(soft: Any) -> float | None:
     """None, or a finite price above 0."""
     if soft is None:
         return None
-    if isinstance(soft, bool) or not (isinstance(soft, int | float | np.number) and soft > 0):
+    number = isinstance(soft, int | float | np.number) and not isinstance(soft, bool)
+    if not (number and 0 < soft < np.inf):
         raise InputError(
             f"`soft` must be None or a price above 0 for missing the conditions; got {soft!r}."
         )

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import InputError
 from .record import surroundings, write_json
 from .tables import Table, positive, show, show_targets, target
 
@@ -42,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--netlib", type=Path, metavar="DIR", help="folder of .mps.gz files; without it only CVXPY"
     )
+    parser.add_argument(
+        "--files", nargs="+", metavar="NAME", help="of that folder, instead of all models"
+    )
     parser.add_argument("--samples", type=positive, default=100, help="to learn from (100)")
     parser.add_argument("--iterations", type=positive, default=150, help="of POCS (150)")
     parser.add_argument("--only", metavar="TEXT", help="only models whose name contains this")
@@ -61,9 +65,8 @@ def run(args: argparse.Namespace) -> int:
         args.samples, args.iterations = min(args.samples, 10), min(args.iterations, 5)
     settings = {"samples": args.samples, "iterations": args.iterations, "seed": args.seed}
     options = " ".join(f"--{name} {value}" for name, value in settings.items())
-    folder = f" --netlib {args.netlib.name}" if args.netlib else ""
     settings |= {"features": FEATURES, "spread": SPREAD}
-    content = surroundings(f"revealed bench imports{folder} {options}", settings)
+    content = surroundings(f"revealed bench imports{_choice(args)} {options}", settings)
     rows = []
     for name, route, load in _chosen(args):
         print(f"  {name}", file=sys.stderr, flush=True)
@@ -121,6 +124,8 @@ def _data(
     while found < 2 * samples:
         Z = rng.uniform(-1, 1, (2 * samples, FEATURES))
         answer = model.problem.solve(_costs(model, own * (1 + SPREAD * Z @ weights.T)))
+        if not answer.optimal.any():
+            raise InputError(f"{model.source} has no best decision under any of the costs drawn.")
         # Some files allow costs to fall without limit when the prices move; no one decides there.
         contexts.append(Z[answer.optimal])
         decisions.append(answer.x[answer.optimal])
@@ -139,15 +144,25 @@ def _relative(predicted: np.ndarray, decisions: np.ndarray) -> float:
     return float(np.mean(gaps / (decisions[there] ** 2).sum(axis=1))) if there.any() else np.nan
 
 
+def _choice(args: argparse.Namespace) -> str:
+    """The options that choose models, as they were given; a folder by its name."""
+    words = f" --netlib {args.netlib.name}" if args.netlib else ""
+    words += f" --files {' '.join(args.files)}" if args.files else ""
+    return words + (f" --only {args.only}" if args.only else "")
+
+
 def _chosen(args: argparse.Namespace) -> list[tuple[str, str, Load]]:
     """Name, importer and loader of every model that was asked for."""
-    from ..errors import InputError
     from .cvxpy_models import MODELS
 
+    if args.files and args.netlib is None:
+        raise InputError("`--files` are those of a folder; name it with `--netlib DIR`.")
     listed: list[tuple[str, str, Load]] = []
     if args.netlib is not None:
-        listed += [(name, "read_mps", partial(_load_mps, args.netlib, name)) for name in NETLIB]
-    listed += [(name, "from_cvxpy", load) for name, load in MODELS.items()]
+        files = args.files or NETLIB
+        listed += [(name, "read_mps", partial(_load_mps, args.netlib, name)) for name in files]
+    if not args.files:
+        listed += [(name, "from_cvxpy", load) for name, load in MODELS.items()]
     chosen = [entry for entry in listed if not args.only or args.only in entry[0]]
     if not chosen:
         names = ", ".join(name for name, _, _ in listed)

@@ -92,8 +92,9 @@ def _periods(args: argparse.Namespace) -> tuple[Any, str]:
         return portfolio_periods(synthetic_prices(700, 5)), "made up, 5 assets"
     if args.synthetic:
         return portfolio_periods(synthetic_prices(8000, 20)), "made up, 20 assets"
+    prices = load_sp500()  # says how to get skfolio where it is missing
     name = f"20 stocks of the S&P 500, from skfolio {metadata.version('skfolio')}"
-    return portfolio_periods(load_sp500()), name
+    return portfolio_periods(prices), name
 
 
 def _quick_sizes(count: int) -> tuple[int, int, int]:

@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..errors import RevealedError
+
 STEPS, GAP = 60, 1e-11
 """Most steps of the interior point, and the mean of x z (costs scaled to 1) at which it ends."""
 
@@ -67,6 +69,8 @@ def interior_point(c: Tensor, P: Tensor) -> tuple[Tensor, Tensor]:
         dx, dy, dz = _direction(root, x, z, dual, primal, push)
         step = 0.995 * torch.minimum(_length(x, dx), _length(z, dz))
         x, y, z = x + step * dx, y + step[:, 0] * dy, z + step * dz
+    else:
+        raise RevealedError(f"Portfolios are still inexact after {STEPS} steps; no figure is told.")
     return x, z * size[:, None]
 
 

@@ -168,7 +168,7 @@ def projections(train: Samples, seed: int, power: int, margin: float, step: floa
 
     from ..losses import ProjectionLoss
     from ..optimality import OptimalitySet
-    from ..problems.portfolio import portfolio
+    from ..problems.portfolios import portfolio
 
     n, joint = train.returns.shape[1], train.estimates is not None
     problem = portfolio(n_assets=n, gamma=GAMMA) if joint else portfolio(train.risk, gamma=GAMMA)

@@ -11,9 +11,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ..errors import InputError
+
 PACKAGES = (
-    "revealed", "numpy", "scipy", "numba", "torch", "scikit-learn", "highspy", "cvxpy", "ecos",
-    "osqp", "piqp", "clarabel", "daqp",
+    "revealed", "numpy", "scipy", "numba", "torch", "triton", "scikit-learn", "highspy", "cvxpy",
+    "ecos", "osqp", "piqp", "clarabel", "daqp",
 )  # fmt: skip
 
 
@@ -22,6 +24,18 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def chosen_device(asked: str | None) -> str:
+    """The device asked for, refused where this machine has none of it; by default a GPU if any."""
+    import torch
+
+    has_gpu = torch.cuda.is_available()
+    device = asked or ("cuda" if has_gpu else "cpu")
+    if device.partition(":")[0] not in ("cpu", *(["cuda"] if has_gpu else [])):
+        there = "cpu or cuda" if has_gpu else "cpu, for torch finds no GPU"
+        raise InputError(f"`--device` must be {there}; got {device!r}.")
+    return device
 
 
 def surroundings(command: str, settings: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .record import surroundings, write_json
+from .record import chosen_device, surroundings, write_json
 from .tables import Table, positive, show, show_targets, target, write_page
 
 SAMPLES = {"cuda": 1000, "cpu": 100}
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     """Measure, print the table, write the JSON and the page; 1 if a target was missed."""
     import torch
 
-    device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = chosen_device(args.device)
     kind = torch.device(device).type
     out = args.out or Path(f"benchmarks/results/steps_{kind}.json")
     content = surroundings(_command(args, device), _settings(args, kind))

@@ -19,7 +19,7 @@ from typing import Any
 from .choose import chosen
 from .experiments import Part
 from .progress import clock
-from .record import available_cores
+from .record import available_cores, chosen_device
 from .runs import FAILED, UNFINISHED, Run, RunConfig, pack_runs, read_runs
 from .sweep import sweep
 from .tables import positive, show, show_targets
@@ -135,9 +135,7 @@ def _asked(args: argparse.Namespace) -> list[Part]:
 
 
 def _where(args: argparse.Namespace, folder: Path, began: float) -> Where:
-    import torch
-
-    device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = chosen_device(args.device)
     limit = None if args.time_limit is None else began + args.time_limit
     return Where(
         device=device,

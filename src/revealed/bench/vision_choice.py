@@ -7,6 +7,7 @@ DIR/chosen.json     {part: {label: {"optimiser", "step"}}}
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -71,12 +72,16 @@ def read_picks(path: Path) -> dict[str, dict[str, Pick]]:
         ) from error
     for part, by_label in picks.items():
         for label, each in by_label.items():
-            if each.optimiser not in OPTIMISERS or not each.step > 0:
+            if each.optimiser not in OPTIMISERS or not _is_step(each.step):
                 raise InputError(
                     f"{path.name} must name one of {', '.join(OPTIMISERS)} and a step above 0 for "
                     f"{label} on {part}; got {each.optimiser} and {each.step}."
                 )
     return picks
+
+
+def _is_step(step: Any) -> bool:
+    return isinstance(step, int | float) and not isinstance(step, bool) and 0 < step < math.inf
 
 
 def write_picks(folder: Path, picks: Picks) -> None:

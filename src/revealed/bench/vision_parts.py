@@ -95,13 +95,14 @@ CHOOSING = Choosing(sizes=[2_000, 500, 500], epochs=10, steps=STEPS)
 
 QUICK_SIZES = [300, 100, 100]
 QUICK_PARTS = tuple(
-    replace(part, model={"kind": "small"}, epochs=4, batch_size=20, seeds=range(1))
+    replace(part, model={"kind": "small"}, epochs=6, batch_size=10, seeds=range(1))
     for part in (
         _part("terrain 6x6", _terrain(6, QUICK_SIZES)),
         _part("matching 6x6", _boards(6, 8, QUICK_SIZES)),
     )
 )
-QUICK_CHOOSING = Choosing(sizes=[100, 100, 100], epochs=1, steps=(0.01, 0.001))
+QUICK_CHOOSING = Choosing(sizes=[200, 100, 100], epochs=4, steps=(0.01, 0.001))
+"""80 updates, half of them with the full step: enough for decisions to differ by the step."""
 
 
 def experiment(

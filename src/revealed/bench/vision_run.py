@@ -21,6 +21,7 @@ from .runs import DIVERGED, FAILED, FINISHED, OURS, UNFINISHED, Run, RunConfig
 from .sweep import lost
 from .vision_data import load
 from .vision_gallery import samples_of
+from .vision_parts import QUICK_PARTS
 
 if TYPE_CHECKING:
     from torch import nn
@@ -34,6 +35,10 @@ TRAIN_PART = 1_000
 """Training pictures by which a network is judged: the first, always the same."""
 BEGIN_S = 5.0
 """Seconds before the deadline in which no run is begun: getting ready takes that long."""
+CHECKPOINT_EVERY = {"cuda": 10}
+"""Epochs between checkpoints, 1 where nothing is said. On a GPU ten take seconds, and without warm
+starts, which a checkpoint drops, a late step is dearer (benchmarks/results/steps_cuda_partial.json:
+7.9 Newton steps instead of 4.3)."""
 LOOKED_AT = 100
 """Pictures that tell whether a network that failed still predicts numbers."""
 
@@ -109,8 +114,16 @@ def _final(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _command(config: RunConfig) -> str:
-    words = f"revealed bench vision --only {config.part!r} --methods {config.label!r}"
-    return f"{words} --seeds {config.seed + 1} --model {config.model['kind']}"
+    """What performs the run again, with its method's choice of a step before it."""
+    data, training = config.data, config.training
+    words = ["revealed bench vision"]
+    words += ["--quick"] * any(config.part == part.name for part in QUICK_PARTS)
+    words += [f"--only {config.part!r} --methods {config.label!r} --seeds {config.seed + 1}"]
+    words += [f"--epochs {config.epochs} --model {config.model['kind']}"]
+    words += ["--digits mnist"] * (data.get("digits") == "mnist")
+    words += ["--ties"] * (not data.get("unique", True))
+    words += [f"--{name}" for name in ("half", "compile") if training.get(name)]
+    return " ".join(words)
 
 
 # --- the parts of a run --------------------------------------------------------------------------
@@ -199,6 +212,7 @@ def _train(
         batch_size=config.batch_size,
         seed=config.seed,
         checkpoint=_checkpoint(config, where),
+        checkpoint_every=CHECKPOINT_EVERY.get(material.train.images.device.type, 1),
         **{k: tuple(v) if k == "drops" else v for k, v in config.training.items()},
     )
 

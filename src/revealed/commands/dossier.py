@@ -72,12 +72,31 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             'such as "grid_shortest_path(5, 5)"',
         )
         parser.add_argument(
-            "--ignore", action="append", default=[], metavar="COLUMN", help="of the contexts"
+            "--ignore",
+            action="append",
+            default=[],
+            metavar="COLUMN",
+            help="column of the contexts not to learn from; may be given several times",
         )
-    parser.add_argument("--contexts", required=True, type=Path, metavar="FILE")
-    parser.add_argument("--decisions", required=True, type=Path, metavar="FILE")
     parser.add_argument(
-        "--id", metavar="COLUMN", help="column by which rows of both tables are matched"
+        "--contexts",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="table of what is known beforehand: a row for each sample, a column for each feature",
+    )
+    parser.add_argument(
+        "--decisions",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="table of what was decided: a column for each variable of the model, or a row for "
+        "each entry in columns 'variable' and 'value'",
+    )
+    parser.add_argument(
+        "--id",
+        metavar="COLUMN",
+        help="column by which rows of both tables are matched (the one both have)",
     )
 
 

@@ -13,12 +13,15 @@ from ..errors import InputError
 from ..explain import Coefficients, Miss, bootstrap, cost_ranges, find_misses, room_inside
 from ..store import FittedModel, load_model
 from .dossier import Dossier, add_files, dossier_for
-from .holdout import split_rows
+from .holdout import fingerprint, split_rows
 from .judging import judge
+from .options import whole
 from .telling import count, percent, table, tell, tell_json
 
 ROOM_SAMPLES = 200
 """Samples whose room is computed: one linear program each."""
+CHANGES = 2
+"""Entries of a cheaper decision that are shown, so that a line holds them."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,9 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sample", metavar="NAME", help="show the room of every cost of this sample"
     )
-    parser.add_argument("--top", type=int, default=5, metavar="N", help="misses to show (5)")
+    parser.add_argument("--top", type=whole, default=5, metavar="N", help="misses to show (5)")
     parser.add_argument(
-        "--rounds", type=int, default=50, metavar="N", help="of the bootstrap; 0 for none (50)"
+        "--rounds", type=whole, default=50, metavar="N", help="of the bootstrap; 0 for none (50)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -72,6 +75,8 @@ def _parts(model: FittedModel, dossier: Dossier) -> tuple[np.ndarray, np.ndarray
     except (KeyError, TypeError, ValueError):
         return np.arange(len(dossier)), np.zeros(0, int)
     same = told.get("samples") == len(learn)
+    if "data" in told:  # models of the first days have only the number of samples to go by
+        same = same and told["data"] == fingerprint(dossier.contexts, dossier.decisions)
     return (learn, held) if same else (np.arange(len(dossier)), np.zeros(0, int))
 
 
@@ -120,6 +125,12 @@ def _tell(
     certificate = model.training.get("certificate")
     if isinstance(certificate, str):
         tell("Fit", certificate)
+    if facts["held"] is None:
+        tell(
+            "Note",
+            "Which of these rows are new to the model is not known: it was fitted on other tables, "
+            "or with nothing held out.",
+        )
     for heading, figures in (("Held out", facts["held"]), ("All rows", facts["all"])):
         if figures:
             low, high = figures["interval"]
@@ -152,8 +163,9 @@ def _tell_misses(misses: list[Miss], dossier: Dossier, top: int) -> None:
     )
     rows = []
     for miss in misses[:top]:
-        moved = ", ".join(f"{name} {a:g} → {b:g}" for name, a, b in miss.changes[:3])
-        rest = f" and {len(miss.changes) - 3} more" if len(miss.changes) > 3 else ""
+        shown, hidden = miss.changes[:CHANGES], len(miss.changes[CHANGES:])
+        moved = ", ".join(f"{name} {a:g} → {b:g}" for name, a, b in shown)
+        rest = f" and {hidden} more" if hidden else ""
         name = dossier.sample(miss.sample)
         rows.append([name, f"{miss.distance:.3g}", f"{miss.saving:.3g}", moved + rest])
     print(table(["sample", "distance", "saving", "cheaper, as the learned costs see it"], rows, 12))
@@ -175,12 +187,14 @@ def _tell_room(rooms: np.ndarray, model: FittedModel) -> None:
 
 def _tell_coefficients(firm: Coefficients, model: FittedModel) -> None:
     names = [*model.features.names, "(intercept)"]
+    firsts = [f"{f.name}={f.levels[0]}" for f in model.features.features if f.levels]
+    instead = f", or of a word in place of {', '.join(firsts)}" if firsts else ""
     clear = firm.clear
     tell(
         "Firmness",
         f"{int(clear.sum()):,} of {clear.size:,} coefficients have a 95% interval without 0 "
         f"({firm.rounds} bootstrap rounds). What makes which variable dearer or cheaper, against "
-        "its alternatives, for one standard deviation of the feature:",
+        f"its alternatives: the effect of one standard deviation of a number{instead}:",
     )
     rows = []
     for k, name in enumerate(names[:-1]):

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import InputError
 from ..store import Samples, load_model
 from .dossier import dossier_for
+from .options import whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,9 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--contexts", type=Path, metavar="FILE", help="other samples than those kept in the model"
     )
-    parser.add_argument("--decisions", type=Path, metavar="FILE")
-    parser.add_argument("--id", metavar="COLUMN")
-    parser.add_argument("--port", type=int, default=0, help="of the local server (any free one)")
+    parser.add_argument("--decisions", type=Path, metavar="FILE", help="what was decided on these")
+    parser.add_argument("--id", metavar="COLUMN", help="column by which both tables are matched")
+    parser.add_argument("--port", type=whole, default=0, help="of the local server (any free one)")
     parser.add_argument(
         "--no-browser", action="store_true", help="only print the address, open nothing"
     )

@@ -13,10 +13,11 @@ import numpy as np
 
 from .. import __version__
 from ..errors import InfeasibleDecisionError, InputError
-from ..store import FittedModel, Samples, save_model
+from ..store import FittedModel, Samples, check_target, save_model
 from .dossier import Dossier, add_files, read_dossier
-from .holdout import split_rows
+from .holdout import fingerprint, split_rows
 from .judging import judge
+from .options import whole
 from .telling import count, percent, tell, tell_json
 
 
@@ -24,7 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `revealed fit`."""
     add_files(parser, problem=True)
     parser.add_argument(
-        "--out", required=True, type=Path, metavar="DIR", help="folder for the model"
+        "--out",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="folder for the model; a model that is there is replaced",
     )
     parser.add_argument(
         "--holdout",
@@ -39,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1.0,
         help="how clearly costs must favour the decision, in units of cost (1)",
     )
-    parser.add_argument("--max-iter", type=int, default=150, metavar="N", help="updates (150)")
+    parser.add_argument(
+        "--max-iter", type=whole, default=150, metavar="N", help="largest number of updates (150)"
+    )
     parser.add_argument(
         "--ridge", type=float, default=0.0, help="penalty on coefficients, against overfitting (0)"
     )
@@ -50,17 +57,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--keep",
-        type=int,
+        type=whole,
         default=500,
         metavar="N",
         help="samples put into the model folder for `revealed explore`, held-out ones first (500)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of what is held out (0)")
+    parser.add_argument(
+        "--seed", type=whole, default=0, help="of the draw of the samples held out (0)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
     """Fit, judge, save; 1 if some projection missed its tolerance."""
+    replaced = check_target(args.out)
     dossier = read_dossier(args)
     learn, held = split_rows(len(dossier), args.holdout, args.seed)
     began = time.perf_counter()
@@ -69,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
         "seconds": time.perf_counter() - began,
         "held_out": args.holdout,
         "seed": args.seed,
+        "data": fingerprint(dossier.contexts, dossier.decisions),
         "made_by": f"revealed {__version__}",
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -80,9 +91,9 @@ def run(args: argparse.Namespace) -> int:
         facts[name] = judge(model, dossier.contexts[rows], dossier.decisions[rows]).plain()
     save_model(model, args.out)
     if args.json:
-        tell_json({"model": str(args.out), **facts})
+        tell_json({"model": str(args.out), "replaced": replaced, **facts})
     else:
-        _tell(dossier, facts, args)
+        _tell(dossier, facts, args, replaced)
     return 1 if facts["unsolved"] else 0
 
 
@@ -90,12 +101,14 @@ def _train(
     dossier: Dossier, rows: np.ndarray, args: argparse.Namespace
 ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Coefficients, intercept and what happened."""
+    verbose = not args.json and sys.stderr.isatty()
+    if verbose:
+        print("Learning; the first fit after installing compiles for a minute.", file=sys.stderr)
     from ..fit import LinearModel, erm, pocs
 
     sets = _sets(dossier, args.margin)[rows]
     Z = dossier.contexts[rows]
     model = LinearModel(ridge=args.ridge)
-    verbose = not args.json and sys.stderr.isatty()
     if args.robust:
         history = erm(
             model, Z, sets, optimiser="adam", power=1, epochs=args.max_iter, verbose=verbose
@@ -126,7 +139,7 @@ def _some_samples(dossier: Dossier, held: np.ndarray, most: int) -> Samples | No
     """A few samples to look at later, those that were held out first."""
     first = np.zeros(len(dossier), int)
     first[held] = 1
-    rows = np.argsort(-first, kind="stable")[: max(most, 0)]
+    rows = np.argsort(-first, kind="stable")[:most]
     if not rows.size:
         return None
     names = tuple(dossier.sample(int(b)) for b in rows)
@@ -164,7 +177,11 @@ def _named(sentence: str, dossier: Dossier) -> str:
     return re.sub(r"(equality row|inequality row|entry) (\d+)", word, first)
 
 
-def _tell(dossier: Dossier, facts: dict[str, Any], args: argparse.Namespace) -> None:
+def _tell(
+    dossier: Dossier, facts: dict[str, Any], args: argparse.Namespace, replaced: bool
+) -> None:
+    from ..fit.history import StopReason
+
     plan = dossier.plan
     tell(
         "Read",
@@ -184,6 +201,8 @@ def _tell(dossier: Dossier, facts: dict[str, Any], args: argparse.Namespace) -> 
         f"{count(facts['iterations'], 'update')} in {facts['seconds']:.1f} s. "
         f"{facts['certificate']}",
     )
+    if facts["reason"] == StopReason.CAP.value:
+        tell("", f"For more updates: --max-iter {max(2 * args.max_iter, 1)}.")
     for heading, name, words in (
         ("Seen", "seen", "repeated exactly"),
         ("Held out", "held", "repeated exactly"),
@@ -197,4 +216,5 @@ def _tell(dossier: Dossier, facts: dict[str, Any], args: argparse.Namespace) -> 
                 f"({percent(figures['repeated_share'])}, 95% interval {percent(low)} to "
                 f"{percent(high)}).",
             )
-    tell("Written", f"{args.out}. Next: revealed explain {args.out} with the same tables.")
+    place = f"{args.out}, in place of the model that was there" if replaced else f"{args.out}"
+    tell("Written", f"{place}. Next: revealed explain {args.out} with the same tables.")

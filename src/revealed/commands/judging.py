@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..explain.likeness import SAME, alike
 from ..store import FittedModel
 from .holdout import share_interval
 
-SAME = 1e-6
-"""Relative difference up to which two numbers are the same."""
 BLOCK = 65_536
 """Samples judged at a time, so that a million take no more memory than these."""
 
@@ -61,12 +60,12 @@ def _judge(model: FittedModel, Z: np.ndarray, decisions: np.ndarray) -> Judgemen
     costs = model.costs(Z)
     answer = model.plan.problem.solve(costs)
     solved = np.asarray(answer.optimal)
-    gap = np.where(solved[:, None], np.asarray(answer.x) - decisions, 0.0)
-    near = np.abs(gap) <= SAME * (1.0 + np.abs(decisions))
+    own = np.where(solved[:, None], np.asarray(answer.x), decisions)
+    gap = own - decisions
     excess = -(costs * gap).sum(axis=1)
     scale = 1.0 + np.abs(costs * decisions).sum(axis=1)
     return Judgement(
-        same=near.all(axis=1) & solved,
+        same=alike(own, decisions).all(axis=1) & solved,
         as_good=(excess <= SAME * scale) & solved,
         excess=excess,
         difference=(gap**2).sum(axis=1),

@@ -18,9 +18,15 @@ BLOCK = 65_536
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `revealed predict`."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="folder written by revealed fit")
-    parser.add_argument("--contexts", required=True, type=Path, metavar="FILE")
     parser.add_argument(
-        "--out", required=True, type=Path, metavar="FILE", help=".csv, .parquet or .npz to write"
+        "--contexts", required=True, type=Path, metavar="FILE", help="table of new contexts"
+    )
+    parser.add_argument(
+        "--out",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="table to write (.csv, .parquet, .npz); one that is there is replaced",
     )
     parser.add_argument(
         "--costs", action="store_true", help="write the predicted costs, not the decisions"
@@ -31,10 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write predictions; 1 if some context has no decision of minimum cost."""
     from ..store import load_model
-    from ..tables import open_table, write_table
+    from ..tables import check_ending, open_table, write_table
 
-    model = load_model(args.model)
-    Z, table = model.read_contexts(open_table(args.contexts))
+    check_ending(args.out)
+    model, file = load_model(args.model), open_table(args.contexts)
+    if args.out.exists() and args.out.samefile(args.contexts):
+        raise InputError(f"{args.out} is the table of contexts; write to another file.")
+    Z, table = model.read_contexts(file)
     if not len(Z):
         raise InputError(f"{table.name} has column names but no rows.")
     costs = model.costs(Z)

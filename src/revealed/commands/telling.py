@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 WIDTH = 100
+"""Columns that are used at most, and wherever the output is not a terminal."""
+NARROWEST = 50
 HEADING = 12
 """Columns that headings take."""
+SLIMMEST = 24
+"""Columns that the last column of a table has at least."""
 
 
 def tell(heading: str, text: str) -> None:
     """One paragraph behind its heading, wrapped."""
-    lines = textwrap.wrap(text, WIDTH - HEADING, break_on_hyphens=False) or [""]
+    lines = textwrap.wrap(text, width() - HEADING, break_on_hyphens=False) or [""]
     print(f"{heading:<{HEADING}}{lines[0]}")
     for line in lines[1:]:
         print(" " * HEADING + line)
+
+
+def width() -> int:
+    """Columns to write in: those of the terminal, within reason."""
+    if not sys.stdout.isatty():
+        return WIDTH
+    return min(WIDTH, max(NARROWEST, shutil.get_terminal_size().columns))
 
 
 def tell_json(facts: dict[str, Any]) -> None:
@@ -29,7 +41,8 @@ def tell_json(facts: dict[str, Any]) -> None:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 2) -> str:
-    """Columns aligned, words to the left and numbers to the right."""
+    """Columns aligned, words to the left and numbers to the right; where the lines are too long,
+    the last column is wrapped."""
     lines = [list(map(str, headings)), *[list(map(str, row)) for row in rows]]
     widths = [max(len(line[k]) for line in lines) for k in range(len(headings))]
     numeric = [bool(rows) and all(_is_number(row[k]) for row in rows) for k in range(len(headings))]
@@ -39,7 +52,12 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 
             cell.rjust(width) if right else cell.ljust(width)
             for cell, width, right in zip(line, widths, numeric, strict=True)
         ]
-        told.append((" " * indent + "  ".join(cells)).rstrip())
+        start = " " * indent + "  ".join([*cells[:-1], ""])
+        room = max(width() - len(start), SLIMMEST)
+        parts = textwrap.wrap(cells[-1].rstrip(), room, break_on_hyphens=False) or [""]
+        if numeric[-1]:
+            parts = [cells[-1]]
+        told += [(start + parts[0]).rstrip(), *(" " * len(start) + part for part in parts[1:])]
     return "\n".join(told)
 
 

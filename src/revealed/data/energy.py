@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..errors import InputError
 from ..problem import LinearProgram
-from ..problems.scheduling import energy_per_start, scheduling
+from ..problems._checks import positive_int
+from ..problems.schedules import energy_per_start, scheduling
 
+T = TypeVar("T")
 PERIODS = 48
 HOURS = 0.5
 ARCHIVE = "ICON_data.zip"
@@ -95,8 +98,8 @@ def load_energy(folder: Any, *, load: int = 6, day: int = 1) -> EnergyDays:
                 f"`folder` must hold {ARCHIVE} or its contents; {path.name} is missing in "
                 f"{str(folder)!r}."
             )
-    tasks = _read_tasks(instance.read_text("utf-8"), instance.name)
-    table, names = _read_table(prices.read_text("latin-1"))
+    tasks = _read(_read_tasks, instance, "utf-8")
+    table, names = _read(_read_table, prices, "latin-1")
     whole = ~np.isnan(table).any(axis=(1, 2))
     known = table[whole][:, :, [names.index(name) for name in FORECASTS]]
     features = np.concatenate([_standard(known), _time_of_day(len(known))], axis=2)
@@ -109,6 +112,7 @@ def load_energy(folder: Any, *, load: int = 6, day: int = 1) -> EnergyDays:
 def synthetic_energy(n_days: int = 200, n_tasks: int = 12, *, seed: int = 0) -> EnergyDays:
     """Made-up days: demand has a morning and an evening peak, wind is slow to change, and the price
     follows what is left of demand after wind, with noise that no forecast knows."""
+    n_days, n_tasks = positive_int(n_days, "n_days"), positive_int(n_tasks, "n_tasks")
     rng = np.random.default_rng(seed)
     hour = np.arange(PERIODS) * HOURS
     peaks = np.exp(-(((hour - 8.5) / 2.5) ** 2)) + 1.4 * np.exp(-(((hour - 18.5) / 2.5) ** 2))
@@ -135,6 +139,18 @@ def _some_tasks(rng: np.random.Generator, count: int) -> Tasks:
 # --- the ICON files ------------------------------------------------------------------------------
 
 
+def _read(parse: Callable[[str, str], T], path: Any, encoding: str) -> T:
+    """What a file holds; a word that is no number, or too few lines, meet a sentence."""
+    try:
+        return parse(path.read_text(encoding), path.name)
+    except (IndexError, ValueError) as fault:
+        if isinstance(fault, InputError):
+            raise
+        raise InputError(
+            f"{path.name} is not laid out like a file of the ICON challenge ({fault})."
+        ) from None
+
+
 def _read_tasks(text: str, name: str) -> Tasks:
     """One instance: resolution, resources, machines (two lines each), then tasks (two lines each).
 
@@ -158,15 +174,18 @@ def _read_tasks(text: str, name: str) -> Tasks:
     return Tasks(whole[:, 0], whole[:, 1], whole[:, 2], heads[:, 4], usage, capacity)
 
 
-def _read_table(text: str) -> tuple[np.ndarray, tuple[str, ...]]:
+def _read_table(text: str, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
     """(D, P, columns) numbers and the names of the columns; the date and the holiday, which are
     words in quotes, are left out."""
     heading, *lines = re.sub('"[^"\n]*"', "", text).splitlines()
     names = tuple(heading.lstrip("#").split())[2:]
+    missing = [column for column in (*FORECASTS, PRICE) if column not in names]
+    if missing:
+        raise InputError(f"{name} must have a column {missing[0]}; it has {', '.join(names)}.")
     table = np.array([[float(word) for word in line.split()] for line in lines if line.strip()])
     if table.shape[1] != len(names) or len(table) % PERIODS:
         raise InputError(
-            f"The prices must have {len(names)} numbers a line and {PERIODS} lines a day; got "
+            f"{name} must have {len(names)} numbers a line and {PERIODS} lines a day; got "
             f"{table.shape[1]} and {len(table)} lines."
         )
     return table.reshape(-1, PERIODS, len(names)), names

@@ -72,19 +72,42 @@ def load_sp500() -> Prices:
 def read_prices(path: Path) -> Prices:
     """Prices from a CSV file (.gz too): a column of days, then one column for each asset."""
     path = Path(path)
+    if not path.is_file():
+        raise InputError(f"A file of prices was expected at {path}; there is none.")
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8", newline="") as file:
-        heading, *rows = csv.reader(file)
-    values = np.array([[float(cell or "nan") for cell in row[1:]] for row in rows])
+        heading, *rows = [*csv.reader(file)] or [[]]
+    if len(heading) < 2 or not rows:
+        raise InputError(f"{path.name} must hold a heading, and a line for each day; it does not.")
+    for line, row in enumerate(rows, start=2):
+        if len(row) != len(heading):
+            raise InputError(
+                f"{path.name}, line {line}: {len(heading)} cells were expected, as in the heading; "
+                f"got {len(row)}."
+            )
+    values = np.array([[_price(cell) for cell in row[1:]] for row in rows])
     bad = np.argwhere(~(np.isfinite(values) & (values > 0)))
-    if bad.size or values.ndim != 2:
-        day, asset = bad[0] if bad.size else (0, 0)
+    if bad.size:
+        day, asset = bad[0]
         raise InputError(
             f"{path.name} must hold a price above 0 for every day and asset; line {day + 2} has "
             f"none for {heading[asset + 1]!r}. Drop the day or the asset."
         )
-    days = np.array([row[0] for row in rows], "datetime64[D]")
-    return Prices(days, tuple(heading[1:]), values)
+    return Prices(_days([row[0] for row in rows], path.name), tuple(heading[1:]), values)
+
+
+def _price(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return np.nan
+
+
+def _days(words: list[str], name: str) -> np.ndarray:
+    try:
+        return np.array(words, "datetime64[D]")
+    except ValueError as fault:
+        raise InputError(f"{name} must have days such as 2020-01-31 first ({fault}).") from None
 
 
 def synthetic_prices(n_days: int = 2000, n_assets: int = 10, *, seed: int = 0) -> Prices:
@@ -109,6 +132,8 @@ def portfolio_periods(prices: Prices) -> PortfolioPeriods:
     """Every period with a year of prices before it and a quarter after it."""
     steps = 100 * np.diff(np.log(prices.values), axis=0)  # per cent a day; row k ends on day k + 1
     last = len(steps) - QUARTER
+    if steps.shape[1] < 2:
+        raise InputError("Portfolios need at least 2 assets to choose from; got 1.")
     if last < YEAR:
         raise InputError(
             f"Portfolios need at least {YEAR + QUARTER + 1} days of prices; got {len(steps) + 1}."

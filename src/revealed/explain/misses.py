@@ -12,9 +12,7 @@ import numpy as np
 from ..optimality import OptimalitySet
 from ..plans import Plan
 from ..projection import project
-
-SAME = 1e-6
-"""Relative difference up to which two numbers are the same."""
+from .likeness import SAME, alike
 
 
 class Miss(NamedTuple):
@@ -60,5 +58,5 @@ def _changes(
 ) -> tuple[tuple[str, float, float], ...]:
     gap = np.abs(cheaper - taken)
     order = np.argsort(-gap, kind="stable")
-    moved = order[gap[order] > SAME * (1.0 + np.abs(taken[order]))]
+    moved = order[~alike(cheaper, taken)[order]]
     return tuple((plan.variables[j], float(taken[j]), float(cheaper[j])) for j in moved)

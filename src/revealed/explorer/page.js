@@ -22,7 +22,7 @@ function figure(value) {
   if (size < 1e-9) return "0";
   return String(Number(value.toPrecision(size >= 1000 ? 5 : 4)));
 }
-const same = (a, b) => Math.abs(a - b) <= 1e-6 * (1 + Math.abs(b));
+const same = (a, b) => Math.abs(a - b) <= 1e-5 * (1 + Math.abs(b));
 const equal = (a, b) => a !== null && b !== null && a.every((value, j) => same(value, b[j]));
 
 async function ask(path, content) {
@@ -203,12 +203,14 @@ function drawBars() {
   const { observed } = state.sample, predicted = state.answer.predicted || observed.map(() => 0);
   const used = observed.map((value, j) => j).filter((j) => Math.abs(observed[j]) > 1e-6 || Math.abs(predicted[j]) > 1e-6);
   used.sort((a, b) => Math.abs(predicted[b] - observed[b]) - Math.abs(predicted[a] - observed[a]) || a - b);
-  const rows = used.slice(0, 24), high = 30, left = 170, room = 330;
+  // Drawn at the size of the text around it, on a phone too.
+  const narrow = $("drawing").clientWidth < 460;
+  const rows = used.slice(0, 24), high = 30, left = narrow ? 120 : 170, room = narrow ? 130 : 330, letters = narrow ? 16 : 24;
   const most = Math.max(1e-9, ...rows.map((j) => Math.max(Math.abs(observed[j]), Math.abs(predicted[j]))));
   const svg = shape("svg", { viewBox: `0 0 ${left + room + 60} ${rows.length * high + 8}`, role: "img", "aria-label": describe() });
   rows.forEach((j, k) => {
     const y = k * high + 6, name = state.model.variables[j];
-    svg.append(shape("text", { x: left - 10, y: y + 15, "text-anchor": "end" }, name.length > 24 ? name.slice(0, 23) + "…" : name));
+    svg.append(shape("text", { x: left - 10, y: y + 15, "text-anchor": "end" }, name.length > letters ? name.slice(0, letters - 1) + "…" : name));
     [["observed", observed[j]], ["predicted", predicted[j]]].forEach(([kind, value], line) => {
       const length = Math.abs(value) / most * room;
       svg.append(shape("rect", { class: `bar ${kind}`, x: left, y: y + 10 * line, width: Math.max(length, 1), height: 8, rx: 2 }));

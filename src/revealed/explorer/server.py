@@ -21,6 +21,7 @@ PAGES = {
     "/page.css": ("page.css", "text/css; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
 }
+LAST_PORT = 65_535
 LONGEST = 1_000_000
 """Bytes of a question."""
 RULES = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:"
@@ -33,6 +34,8 @@ def serve(explorer: Explorer, port: int = 0) -> ThreadingHTTPServer:
         pass
 
     Handler.explorer = explorer
+    if port > LAST_PORT:
+        raise InputError(f"Ports end at {LAST_PORT}; got {port}. Choose another with --port.")
     try:
         return ThreadingHTTPServer((ADDRESS, port), Handler)
     except OSError as error:

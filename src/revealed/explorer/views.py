@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..explain.likeness import SAME, alike
 from ..optimality import OptimalitySet
 from ..problems.structures import PathStructure
 from ..projection import project
 from ..store import FittedModel, Samples
 from ..tables import Feature
 
-SAME = 1e-6
-"""Relative difference up to which two numbers are the same."""
 ALTERNATIVES = 5
 MOST_TRIED = 60
 """Entries of a decision that are forbidden in turn to find its alternatives."""
@@ -126,9 +125,10 @@ class Explorer:
         low, high = float(values.min()), float(values.max())
         room = 0.25 * (high - low) or 1.0
         whole = bool(np.allclose(values, np.round(values)) and np.ptp(values) <= 1)
+        least = 0.0 if low >= 0 else -np.inf  # amounts and prices do not become negative
         return {
             "name": feature.name,
-            "low": low if whole else low - room,
+            "low": low if whole else max(low - room, least),
             "high": high if whole else high + room,
             "whole": whole,
         }
@@ -191,4 +191,4 @@ def _places(n_nodes: int, grid: tuple[int, int] | None) -> list[list[float]]:
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    return bool((np.abs(one - other) <= SAME * (1.0 + np.abs(other))).all())
+    return bool(alike(one, other).all())

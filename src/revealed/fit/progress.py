@@ -43,5 +43,7 @@ def _plain_lines(title: str, total: int) -> Show:
 
 
 def _words(row: dict[str, Any]) -> str:
+    if row["h"] != row["h"]:  # a bar for something else than a fit
+        return ""
     told = f"h {row['h']:.4g}"
     return told + (f", validation {row['validation']:.4g}" if "validation" in row else "")

@@ -42,7 +42,8 @@ def from_networkx(
     "flow"      cheapest flow in a directed graph: nodes have the attribute `demand` (negative where
                 flow comes from, 0 where it is missing), edges perhaps `capacity`.
     "matching"  cheapest matching of all nodes in pairs. In a bipartite graph with sides of unequal
-                size every node of the smaller one is matched. In one that is not bipartite this is
+                size every node of the smaller one is matched (of each connected part, unless nodes
+                have the attribute `bipartite`). In one that is not bipartite this is
                 a relaxation, with a warning.
 
     Where every edge has the attribute `weight`, that is the model's own cost.
@@ -149,9 +150,10 @@ def _bipartite(
 def _sides(graph: Any) -> np.ndarray | None:
     """(V,) 0 or 1 for each node so that edges join different ones; None if that cannot be.
 
-    networkx keeps the sides, where they are known, in the attribute `bipartite`.
+    networkx keeps the sides, where they are known, in the attribute `bipartite`. Where they are
+    not, each connected part has its smaller side on side 0, or nothing would tell which is which.
     """
-    from networkx import NetworkXError
+    from networkx import NetworkXError, connected_components
     from networkx.algorithms import bipartite
 
     known = [side for _, side in graph.nodes(data="bipartite")]
@@ -166,6 +168,9 @@ def _sides(graph: Any) -> np.ndarray | None:
         colour = bipartite.color(graph)
     except NetworkXError:
         return None
+    for part in connected_components(graph):
+        if 2 * sum(colour[node] for node in part) < len(part):  # fewer of 1 than of 0
+            colour |= {node: 1 - colour[node] for node in part}
     return np.array([colour[node] for node in graph.nodes], dtype=np.int64)
 
 

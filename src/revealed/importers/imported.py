@@ -120,7 +120,7 @@ class ImportedModel:
         return np.array([places[name] for name in own], dtype=np.int64)
 
     def _by_name(self, values: Any) -> np.ndarray:
-        keys = list(values.keys())
+        keys = list(getattr(values, "columns", values))
         columns = [to_float64(values[keys[k]], f"values[{keys[k]!r}]") for k in self.columns(keys)]
         shapes = {column.shape for column in columns}
         if len(shapes) > 1 or columns[0].ndim != 1:

@@ -14,7 +14,7 @@ from .._arrays import to_float64
 from ..errors import InputError, ShapeError
 from ..problem import LinearProgram
 from .imported import ImportedModel
-from .raw import warn_relaxed
+from .raw import warn_relaxed, with_zero
 
 
 def from_linprog(
@@ -39,15 +39,8 @@ def from_linprog(
     cost = None if c is None else _vector(c, "c")
     n = _count_variables(cost, A_ub, A_eq, bounds)
     kinds = np.zeros(n, dtype=np.int64) if integrality is None else _kinds(integrality, n)
-    lb, ub = _limits(bounds, n)
-    problem = LinearProgram(
-        A_eq=A_eq,
-        b_eq=b_eq,
-        A_ub=A_ub,
-        b_ub=b_ub,
-        lb=np.where(kinds >= 2, np.minimum(lb, 0.0), lb),
-        ub=ub,
-    )
+    lb, ub = with_zero(*_limits(bounds, n), kinds >= 2)
+    problem = LinearProgram(A_eq, b_eq, A_ub, b_ub, lb, ub)
     integer = kinds % 2 == 1
     warn_relaxed("the linear program", integer, kinds >= 2, stacklevel=3)
     return ImportedModel(
@@ -80,8 +73,11 @@ def _count_variables(cost: np.ndarray | None, A_ub: Any, A_eq: Any, bounds: Any)
     for A in (A_ub, A_eq):
         if A is not None:
             return int(A.shape[-1]) if hasattr(A, "shape") else np.shape(A)[-1]
-    pairs = np.shape(getattr(bounds, "lb", bounds))
-    if not pairs or pairs in ((2,), (0,)):
+    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
+        pairs = np.broadcast_shapes(np.shape(bounds.lb), np.shape(bounds.ub))
+    else:
+        pairs = np.shape(_pairs(bounds))[:-1]
+    if not pairs:
         raise ShapeError(
             "The number of variables is unknown: give `c`, `A_ub`, `A_eq`, or bounds for each."
         )

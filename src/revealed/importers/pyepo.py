@@ -39,6 +39,8 @@ def from_pyepo(optmodel: Any) -> ImportedModel:
     if not all(hasattr(optmodel, name) for name in ("num_cost", "setObj", "modelSense")):
         raise InputError(f"`optmodel` must be a PyEPO optModel; got {type(optmodel).__name__}.")
     raw, priced = _read(optmodel)
+    if raw.maximised and raw.quadratic is not None:
+        raw.quadratic = -raw.quadratic  # costs are turned by the form, from here on all minimise
     order = np.concatenate([priced, np.setdiff1d(np.arange(len(raw.lb)), priced)])
     raw = _reordered(raw, order)
     raw.source, raw.maximised = f"PyEPO's {type(optmodel).__name__}", False

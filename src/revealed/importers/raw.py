@@ -63,13 +63,14 @@ def assemble(model: RawModel) -> ImportedModel:
     equal = lower == upper
     above, below = ~equal & np.isfinite(upper), ~equal & np.isfinite(lower)
     A, sign = model.matrix, -1.0 if model.maximised else 1.0
+    lb, ub = with_zero(model.lb, model.ub, model.semicontinuous)
     constraints = {
         "A_eq": A[equal],
         "b_eq": upper[equal],
         "A_ub": sparse.vstack([A[above], -A[below]], format="csr"),
         "b_ub": np.concatenate([upper[above], -lower[below]]),
-        "lb": _lower_bounds(model),
-        "ub": model.ub,
+        "lb": lb,
+        "ub": ub,
     }
     problem = _problem(model, sign, constraints)
     n = problem.n_variables
@@ -122,11 +123,16 @@ def warn_relaxed(
     )
 
 
-def _lower_bounds(model: RawModel) -> np.ndarray:
-    """With 0 let in where it is allowed beside the interval: the smallest interval over both."""
-    if model.semicontinuous is None:
-        return model.lb
-    return np.where(model.semicontinuous, np.minimum(model.lb, 0.0), model.lb)
+def with_zero(
+    lb: np.ndarray, ub: np.ndarray, semicontinuous: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds that let 0 in where it is allowed beside the interval: the smallest over both."""
+    if semicontinuous is None:
+        return lb, ub
+    return (
+        np.where(semicontinuous, np.minimum(lb, 0.0), lb),
+        np.where(semicontinuous, np.maximum(ub, 0.0), ub),
+    )
 
 
 def _chosen(names: tuple[Hashable, ...], mask: np.ndarray) -> tuple[Hashable, ...]:

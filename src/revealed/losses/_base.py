@@ -161,8 +161,8 @@ class DecisionLoss(torch.nn.Module):
             decisions = decisions.on_host()
         if isinstance(decisions, OptimalitySet):
             check_same_form(decisions.problem, self.problem)
-            x = torch.from_numpy(decisions.decisions).to(device)
-            return decisions.problem, x, decisions
+            x = np.require(decisions.decisions, requirements="W")  # as torch insists
+            return decisions.problem, torch.from_numpy(x).to(device), decisions
         problem = own_instances(self.problem, index, size)
         x = as_tensor64(decisions, self.problem.n_variables, "decisions", device)
         return problem, x, None

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
 
+from .._compiled import kernel
 from ..optimality import EntryState, OptimalitySet
 from ..problem import LinearProgram
 from ._dense import dense_rows
@@ -138,7 +138,7 @@ def _sides(state: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return side
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _complete(rows, state, reduced, follow, columns, inverse):
     """Gauss-Jordan elimination of each sample's [A, I]; what becomes of I is the inverse."""
     m, n = rows.shape[1:]
@@ -162,7 +162,7 @@ def _complete(rows, state, reduced, follow, columns, inverse):
         inverse[b] = table[:, n:]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _pivot(row, state, reduced, logical):
     """The column whose reduced cost is the first to reach 0 along the row; free ones before all."""
     best, least, rank = logical, np.inf, 3

@@ -16,6 +16,7 @@ from ..projection import Projection
 from ..projection.gpu import DeviceSets, project_on_device
 from ._distance import length_of, value_and_gradient
 from ._memory import MOST_LINES, DeviceMemory
+from ._reduce import check_weights_shape
 
 FINE, COARSE = 1e-8, 1e-6
 """Residuals asked for. The coarse one is for costs shorter than float64: in float32 their rounding
@@ -94,7 +95,7 @@ def with_device_weights(weights: Any, sets: DeviceSets) -> Any:
     own = sets.weights
     if own is None or weights is None:
         return weights if own is None else own
-    return torch.as_tensor(weights).to(own) * own
+    return check_weights_shape(torch.as_tensor(weights), len(own)).to(own) * own
 
 
 def _lines(index: Any, sets: DeviceSets) -> int:

@@ -32,7 +32,7 @@ from ._base import DecisionLoss, check_same_form, own_instances, refuse_non_tens
 from ._device import OnDevice, distance_on_device, with_device_weights
 from ._distance import check_delta, check_power, length_of, value_and_gradient
 from ._memory import Memory, as_keys
-from ._reduce import check_reduction, reduce_with_gradient
+from ._reduce import check_reduction, check_weights_shape, reduce_with_gradient
 
 
 class UnsolvedProjectionWarning(UserWarning):
@@ -203,7 +203,7 @@ class ProjectionLoss(DecisionLoss):
         if isinstance(decisions, DeviceSets):
             sets, keys = self._check_device_sets(decisions), index
         else:
-            sets = DeviceSets.upload(self._sets(decisions, index, len(costs)), costs.device)
+            sets = self._sets(decisions, index, len(costs)).to(costs.device)
             keys = None if index is None else as_keys(index, len(costs))
         q = costs.detach()
         p = self._device.project(q, sets, keys if self.warm_start else None, threads=self.threads)
@@ -290,7 +290,9 @@ def with_own_weights(weights: Any, sets: Any) -> Any:
     """(B,) weights times those of the sets; None where all are 1."""
     if (sets.weights == 1.0).all():
         return weights
-    return sets.weights if weights is None else to_float64(weights, "weights") * sets.weights
+    if weights is None:
+        return sets.weights
+    return check_weights_shape(to_float64(weights, "weights"), len(sets.weights)) * sets.weights
 
 
 def _one_margin(margin: Any) -> float | None:

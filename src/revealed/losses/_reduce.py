@@ -65,7 +65,7 @@ def _shares(weights: Any, value: Any, reduction: str) -> Any:
     _refuse_trained(weights)
     if isinstance(weights, Tensor) and weights.is_cuda and isinstance(value, Tensor):
         # Checking values would mean waiting for the device.
-        share = _check_shape(weights, len(value)).to(value)
+        share = check_weights_shape(weights, len(value)).to(value)
         return share if reduction != "mean" else share / share.sum().clamp_min(TINY)
     share = _weights(weights, len(value))
     if reduction == "mean":
@@ -86,7 +86,8 @@ def _refuse_trained(weights: Any) -> None:
         )
 
 
-def _check_shape(weights: Any, size: int) -> Any:
+def check_weights_shape(weights: Any, size: int) -> Any:
+    """The weights, refused unless there is one for each of `size` samples."""
     if tuple(weights.shape) != (size,):
         raise ShapeError(
             f"`weights` must have one number for each of the {size} rows of `costs`; "
@@ -96,7 +97,7 @@ def _check_shape(weights: Any, size: int) -> Any:
 
 
 def _weights(weights: Any, size: int) -> np.ndarray:
-    array = _check_shape(to_float64(weights, "weights"), size)
+    array = check_weights_shape(to_float64(weights, "weights"), size)
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if bad.size:
         raise InputError(

@@ -13,11 +13,10 @@ import numpy as np
 
 from .._arrays import as_costs
 from .._device import is_cuda
-from ..errors import InputError
-from ..problems._checks import positive_int
 from ..problems.structures import KnapsackStructure, MatchingStructure, PathStructure
 from .general import solve_general
 from .knapsack import solve_knapsacks
+from .limits import deadline_after, thread_count
 from .matching import solve_matchings
 from .paths import solve_paths
 from .solution import GENERAL, Solution, SolveStatus
@@ -53,8 +52,8 @@ def solve_batch(
         return solve_paths_on_device(problem, costs)
     C, restore = as_costs(costs, problem.n_variables)
     problem.check_batch(len(C), "costs")
-    deadline = _deadline(time_limit)
-    threads = _thread_count(threads)
+    deadline = deadline_after(time_limit)
+    threads = thread_count(threads)
     scaled, exponent = _scale_rows(C)
     X = np.zeros(C.shape)
     status = np.full(len(C), GENERAL, dtype=np.int8)
@@ -123,17 +122,3 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):  # the child of a fork has the pool, but not its threads
     os.register_at_fork(after_in_child=_pool.cache_clear)
-
-
-def _deadline(time_limit: float | None) -> float:
-    if time_limit is None:
-        return np.inf
-    if not isinstance(time_limit, int | float | np.number) or not time_limit >= 0:
-        raise InputError(f"`time_limit` must be None or seconds, at least 0; got {time_limit!r}.")
-    return time.monotonic() + float(time_limit)
-
-
-def _thread_count(threads: int | None) -> int:
-    if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    return positive_int(threads, "threads")

@@ -26,6 +26,7 @@ from .._conic import (
     solve_conic,
 )
 from ..derivatives import second_order, value_and_slope, values_and_slopes
+from .limits import deadline_after, thread_count
 from .quadratic import FEASIBLE, STATIONARY, polyhedron_rows
 from .solution import Solution, SolveStatus
 
@@ -63,12 +64,10 @@ def solve_convex(
     threads: int | None = None,
 ) -> Solution:
     """Best decisions for parameters (B, p); see `ConvexProgram.solve`."""
-    from .batch import _deadline, _thread_count
-
     w, restore = as_costs(costs, problem.n_parameters)
     problem.check_batch(len(w), "costs")
     load_clarabel(WHAT)
-    deadline, workers = _deadline(time_limit), _thread_count(threads)
+    deadline, workers = deadline_after(time_limit), thread_count(threads)
     X = np.full((len(w), problem.n_variables), np.nan)
     value = np.full(len(w), np.nan)
     status = np.full(len(w), SolveStatus.LIMIT, np.int8)
@@ -76,9 +75,12 @@ def solve_convex(
     def work(b: int) -> None:
         if time.monotonic() < deadline:
             one = problem[np.array([b])]
-            status[b], x = _minimise(one, problem.objective_function, w[b], deadline)
+            phi = problem.objective_function
+            status[b], x = _minimise(one, phi, w[b], deadline)
+            if status[b] == SolveStatus.OPTIMAL and _curves_down(phi, x, w[b]):
+                status[b] = SolveStatus.FAILED
             if status[b] == SolveStatus.OPTIMAL:
-                X[b], value[b] = x, value_and_slope(problem.objective_function, x, w[b])[0]
+                X[b], value[b] = x, value_and_slope(phi, x, w[b])[0]
 
     in_threads(work, len(w), workers)
     return Solution(restore(X), restore(value), restore(status))
@@ -117,7 +119,7 @@ def _minimise(
         H = _positive(second_order(objective, functions, x, w, mu))
         size = 1.0 + np.abs(H).max()
         H = H + damping * np.eye(len(x))
-        answer = _step(rows, x, slope, H, g, J)
+        answer, left = _step(rows, x, slope, H, g, J)
         if answer.unbounded:
             if damping > 1e6 * size or np.linalg.norm(x) > FAR:
                 return SolveStatus.UNBOUNDED, x
@@ -128,23 +130,29 @@ def _minimise(
         d, mu = answer.x, np.maximum(answer.z[len(answer.z) - k :], 0.0)
         length = float(np.linalg.norm(d)) / (1.0 + float(np.linalg.norm(x)))
         if length <= STILL or (length <= SHORT and length > 0.5 * before):
-            return _judged(x + d if length <= before else x, d, H, slope, g)
+            return _judged(one, x + d if length <= before else x, d, H, slope, left)
         before = length
         share = _line_search(objective, functions, w, x, d, value, g, mu, size)
         if share == 0.0:
-            return _judged(x, d, H, slope, g)
+            return _judged(one, x, d, H, slope, left)
         x, damping = x + share * d, 0.1 * damping if damping > 1e-12 else 0.0
     return SolveStatus.FAILED, x
 
 
 def _judged(
-    x: np.ndarray, d: np.ndarray, H: np.ndarray, slope: np.ndarray, g: np.ndarray
+    one: ConvexProgram,
+    x: np.ndarray,
+    d: np.ndarray,
+    H: np.ndarray,
+    slope: np.ndarray,
+    left: float,
 ) -> tuple[SolveStatus, np.ndarray]:
-    """OPTIMAL where the multipliers of the last program, whose gradient is slope + H d, leave
-    nothing of the gradient at x over and the constraints hold."""
-    left = np.abs(H @ d).max(initial=0.0) / (1.0 + np.abs(slope).max(initial=0.0))
+    """OPTIMAL where x obeys the constraints and the multipliers of the last program, whose gradient
+    is slope + H d and whose own conditions hold but for `left`, leave nothing of that at x."""
+    moved = np.abs(H @ d).max(initial=0.0) / (1.0 + np.abs(slope).max(initial=0.0))
     short = np.linalg.norm(d) <= SHORT * (1.0 + np.linalg.norm(x))
-    good = left <= STATIONARY and short and g.max(initial=0.0) <= FEASIBLE * 10
+    good = short and max(moved, left) <= STATIONARY
+    good = good and one.constraint_violation(x[None])[0] <= FEASIBLE * 10
     return (SolveStatus.OPTIMAL if good else SolveStatus.FAILED), x
 
 
@@ -188,6 +196,14 @@ def _curvature(
     return float(np.abs(second_order(objective, functions, x, w, mu)).max())
 
 
+def _curves_down(objective: Any, x: np.ndarray, w: np.ndarray) -> bool:
+    """Whether x may be a maximum along some line: first-order conditions cannot tell."""
+    H = second_order(objective, (), x, w, np.zeros(0))
+    if not np.isfinite(H).all():  # at the edge of a domain
+        return False
+    return bool(np.linalg.eigvalsh(0.5 * (H + H.T))[0] < -1e-7 * (1.0 + np.abs(H).max()))
+
+
 def _positive(H: np.ndarray) -> np.ndarray:
     """Without what rounding, or a w for which phi is not convex, has left below 0."""
     H = 0.5 * (H + H.T)
@@ -221,7 +237,8 @@ def _start(one: ConvexProgram, rows: _Rows) -> tuple[SolveStatus, np.ndarray]:
 
 def _step(
     rows: _Rows, x: np.ndarray, slope: np.ndarray, H: np.ndarray, g: np.ndarray, J: np.ndarray
-) -> Any:
+) -> tuple[ConicAnswer, float]:
+    """The answer of the quadratic program at x, and what is left of its conditions."""
     A = sparse.vstack([rows.A, sparse.csc_array(J)], format="csc")
     right = np.concatenate([rows.right - rows.A @ x, -g])
     cones = [*rows.cones, ("nonnegative", len(g))]
@@ -232,5 +249,5 @@ def _step(
     def judge(found: ConicAnswer) -> tuple[ConicAnswer, float]:
         return found, max(conditions_left(*program, found))
 
-    answer, _ = solve_best(*program, what=WHAT, judge=judge, goal=GOAL)
-    return answer._replace(z=answer.z * size)
+    answer, left = solve_best(*program, what=WHAT, judge=judge, goal=GOAL)
+    return answer._replace(z=answer.z * size), left

@@ -22,13 +22,16 @@ EMPTY = 1e-10
 
 def by_least_distance(
     P: np.ndarray, q: np.ndarray, A: Any, b: np.ndarray, n_equal: int
-) -> tuple[SolveStatus, np.ndarray]:
-    """min 1/2 x^T P x + q x with A x <= b, the first `n_equal` rows equal; P positive definite."""
-    nothing = np.full(len(q), np.nan)
+) -> tuple[SolveStatus, np.ndarray, np.ndarray]:
+    """min 1/2 x^T P x + q x with A x <= b, the first `n_equal` rows equal; P positive definite.
+
+    The answer and the multipliers of the rows, with P x + q + A^T z = 0.
+    """
+    nothing = np.full(len(q), np.nan), np.full(len(b), np.nan)
     try:
         L = np.tril(cho_factor(P, lower=True)[0])
     except np.linalg.LinAlgError:
-        return SolveStatus.FAILED, nothing
+        return SolveStatus.FAILED, *nothing
     shift = solve_triangular(L, q, lower=True)
     rows = np.asarray(A.toarray() if hasattr(A, "toarray") else A)
     G = -solve_triangular(L, rows.T, lower=True).T
@@ -39,9 +42,10 @@ def by_least_distance(
     try:
         u = nnls(E, f, maxiter=50 * E.shape[1] + 100)[0]
     except RuntimeError:  # nnls at its limit
-        return SolveStatus.FAILED, nothing
+        return SolveStatus.FAILED, *nothing
     rest = E @ u - f
     if np.linalg.norm(rest) <= EMPTY:
-        return SolveStatus.INFEASIBLE, nothing
-    y = -rest[:-1] / rest[-1]
-    return SolveStatus.OPTIMAL, solve_triangular(L, y - shift, lower=True, trans=1)
+        return SolveStatus.INFEASIBLE, *nothing
+    y, z = -rest[:-1] / rest[-1], -u / rest[-1]
+    z = np.concatenate([z[:n_equal] - z[len(b) :], z[n_equal : len(b)]])
+    return SolveStatus.OPTIMAL, solve_triangular(L, y - shift, lower=True, trans=1), z

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 
+from .._compiled import kernel
 from ..problems.structures import MatchingStructure
 from .solution import SolveStatus
 
@@ -49,7 +49,7 @@ def _group_by_left(graph: MatchingStructure) -> _Sides:
     return _Sides(start, edge, graph.right[edge])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _match_batch(costs, start, edge, right, n_right, X, status):
     """Each instance: one left node after the other joins the matching."""
     n_left = len(start) - 1
@@ -86,7 +86,7 @@ def _match_batch(costs, start, edge, right, n_right, X, status):
                         X[b, edge[k]] = 1.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _shortest_path(left, graph, mate_of_right, prices, work):
     """From a left node over matched pairs to the nearest right node without a mate.
 
@@ -129,7 +129,7 @@ def _shortest_path(left, graph, mate_of_right, prices, work):
         least, i = distance[j], mate_of_right[j]
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _before(a, b, distance, mate_of_right, place):
     """Nearer first. Of nodes equally near those without a mate, from the last waiting to the first;
     then the others, from the first to the last."""
@@ -140,7 +140,7 @@ def _before(a, b, distance, mate_of_right, place):
     return (place[a] > place[b]) == (mate_of_right[a] < 0)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _augment(left, sink, came, mate_of_left, mate_of_right):
     """Match along the path that ends in `sink`: each pair on it is parted and joined anew."""
     j, i = sink, -1

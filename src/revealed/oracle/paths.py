@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 
+from .._compiled import kernel
 from ..problems.structures import PathStructure
 from .solution import GENERAL, SolveStatus
 
@@ -59,7 +59,7 @@ def _group_by_tail(graph: PathStructure) -> _Adjacency:
     return _Adjacency(start, edge, graph.heads[edge])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _sweep_batch(costs, source, target, start, edge, head, tails, order, X, status):
     """Each acyclic instance: nodes in topological order, so one look at each edge is enough."""
     n_nodes = len(start) - 1
@@ -81,7 +81,7 @@ def _sweep_batch(costs, source, target, start, edge, head, tails, order, X, stat
         status[b] = _walk_back(source[b], target[b], via, tails, X[b])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _dijkstra_batch(costs, source, target, start, edge, head, tails, X, status):
     """Each instance without negative costs; the others keep their status."""
     n_nodes = len(start) - 1
@@ -97,7 +97,7 @@ def _dijkstra_batch(costs, source, target, start, edge, head, tails, X, status):
             status[b] = _walk_back(source[b], target[b], via, tails, X[b])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _dijkstra(cost, ends, start, edge, head, distance, level, via, heap, slot):
     """Fill `via`, the edge by which each node is best reached, until the target is settled.
 
@@ -138,7 +138,7 @@ def _dijkstra(cost, ends, start, edge, head, distance, level, via, heap, slot):
                 _sift_up(heap, slot, distance, level, slot[to])
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _before(a, b, distance, level):
     """Nearer first; of nodes equally near the lower level, then the smaller number."""
     if distance[a] != distance[b]:
@@ -146,7 +146,7 @@ def _before(a, b, distance, level):
     return level[a] < level[b] or (level[a] == level[b] and a < b)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _sift_up(heap, slot, distance, level, place):
     node = heap[place]
     while place > 0:
@@ -160,7 +160,7 @@ def _sift_up(heap, slot, distance, level, place):
     slot[node] = place
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _sift_down(heap, slot, distance, level, size):
     node = heap[0]
     place = 0
@@ -179,7 +179,7 @@ def _sift_down(heap, slot, distance, level, size):
     slot[node] = place
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _walk_back(source, target, via, tails, x):
     """Put 1 on each edge of the path into `x`; the status is whether there is a path."""
     node = target

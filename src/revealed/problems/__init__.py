@@ -1,4 +1,7 @@
-"""A catalogue of forward problems, each a `LinearProgram` with the structure its oracle knows."""
+"""A catalogue of forward problems, and the words in which their decisions are spoken of.
+
+Each problem is a `LinearProgram`, with the structure its oracle knows, or a `QuadraticProgram`.
+"""
 
 from .knapsacks import knapsack as knapsack
 from .markov import grid_world as grid_world
@@ -9,5 +12,8 @@ from .matchings import assignment as assignment
 from .matchings import grid_matching as grid_matching
 from .paths import grid_shortest_path as grid_shortest_path
 from .paths import shortest_path as shortest_path
-from .portfolio import portfolio as portfolio
-from .scheduling import scheduling as scheduling
+from .portfolios import portfolio as portfolio
+from .schedules import energy_per_start as energy_per_start
+from .schedules import integer_schedules as integer_schedules
+from .schedules import scheduling as scheduling
+from .schedules import start_times as start_times

@@ -20,9 +20,12 @@ from scipy import sparse
 from .._arrays import to_float64
 from ..errors import InputError, ShapeError
 from ..problem import LinearProgram
+from ._checks import positive_int
 
 MOVES = ((0, 0), (-1, 0), (0, 1), (1, 0), (0, -1))
 """Steps (down, right) of a grid world's actions: stay, up, right, down, left."""
+BELOW = 1e-6
+"""How far below 0, relative to the largest, a solver's rounding may take an occupancy."""
 
 
 def markov_decision_process(transitions: Any, discount: float, start: Any = None) -> LinearProgram:
@@ -64,7 +67,13 @@ def occupancy_of(policy: Any, transitions: Any, discount: float, start: Any = No
             f"`policy` must have one entry for each of the {len(P)} worlds; got {len(chance)}."
         )
     moves = np.einsum("bsa,...sat->bst" if P.ndim == 3 else "bsa,bsat->bst", chance, P)
-    first = np.broadcast_to(_start(start, S), (len(chance), S))[..., None]
+    first = np.atleast_2d(_start(start, S))
+    if len(first) not in (1, len(chance)):
+        raise ShapeError(
+            f"`start` must be one distribution or one for each of the {len(chance)} policies; got "
+            f"{len(first)}."
+        )
+    first = np.broadcast_to(first, (len(chance), S))[..., None]
     visits = np.linalg.solve(np.eye(S) - gamma * np.swapaxes(moves, 1, 2), first)
     return (visits * chance).reshape(len(chance), S * A)
 
@@ -74,13 +83,18 @@ def policy_of(occupancy: Any, n_actions: int) -> np.ndarray:
 
     Uniform in states that are never visited: behaviour there is not revealed.
     """
-    mu = np.maximum(to_float64(occupancy, "occupancy"), 0.0)
+    n_actions = positive_int(n_actions, "n_actions")
+    mu = to_float64(occupancy, "occupancy")
     if mu.ndim != 2 or mu.shape[1] % n_actions:
         raise ShapeError(
             f"`occupancy` must be (B, S * {n_actions}), one entry for each state and action; "
             f"got shape {mu.shape}."
         )
-    mu = mu.reshape(len(mu), -1, n_actions)
+    bad = np.argwhere(~(np.isfinite(mu) & (mu >= -BELOW * mu.max(initial=1.0))))
+    if bad.size:
+        b, k = bad[0]
+        raise InputError(f"`occupancy` must not be negative; got {mu[b, k]} in row {b}, entry {k}.")
+    mu = np.maximum(mu, 0.0).reshape(len(mu), -1, n_actions)
     visits = mu.sum(axis=2, keepdims=True)
     seen = visits > 1e-12 * visits.max(initial=1.0)
     return np.where(seen, mu / np.where(seen, visits, 1.0), 1.0 / n_actions)
@@ -96,7 +110,8 @@ def grid_world(blocked: Any, slip: float = 0.0) -> np.ndarray:
     walls = np.asarray(blocked, dtype=bool)
     if walls.ndim == 3:
         return np.stack([grid_world(one, slip) for one in walls])
-    if walls.ndim != 2 or walls.size == 0 or not 0 <= slip <= 1:
+    number = isinstance(slip, int | float | np.number)
+    if walls.ndim != 2 or walls.size == 0 or not (number and 0 <= slip <= 1):
         raise InputError(
             "`blocked` must be (rows, cols) or (B, rows, cols) and `slip` a probability; "
             f"got shape {walls.shape} and {slip!r}."
@@ -166,10 +181,11 @@ def _action_chances(policy: Any, S: int, A: int) -> np.ndarray:
     """(B, S, A) from that or from actions (B, S)."""
     given = np.asarray(policy)
     if given.ndim == 2 and given.dtype.kind in "iu":
-        if given.shape[1] != S or given.min() < 0 or given.max() >= A:
+        least, most = given.min(initial=0), given.max(initial=0)
+        if given.shape[1] != S or least < 0 or most >= A:
             raise InputError(
                 f"`policy` must hold actions 0 to {A - 1} for {S} states; got shape {given.shape} "
-                f"with actions {given.min()} to {given.max()}."
+                f"with actions {least} to {most}."
             )
         return np.eye(A)[given]
     chance = to_float64(policy, "policy")

@@ -14,9 +14,9 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import splu
 
+from .._compiled import kernel
 from ..optimality import OptimalitySet
 from ..problem import LinearProgram
-from .compiled import kernel
 from .factor import factorise
 from .lanes import token
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import kernel
+from .._compiled import kernel
 from .group import SHORT, limits, load_group, new_group, zeros
 from .lanes import larger_of, load, muladd, select, smaller_of, splat, square_root, store
 

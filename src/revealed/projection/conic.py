@@ -17,6 +17,7 @@ from scipy import sparse
 
 from .._conic import Cone, ConicAnswer, conditions_left, onto_cones, rows_of, solve_best
 from ..states import EntryState
+from .conditions import EMPTY_PROOF
 from .group import SHORT
 from .polish import polished
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 GOAL = 1e-11
 """A residual with which no further attempt is made."""
-EMPTY_PROOF = 1e-7
-"""How far multipliers may be from proving that no parameters explain a decision."""
 
 
 class ConicProgram(NamedTuple):

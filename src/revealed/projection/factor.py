@@ -3,7 +3,7 @@
 L is stored by columns, diagonal first; after `factorise` the diagonal slot holds its reciprocal.
 """
 
-from .compiled import kernel
+from .._compiled import kernel
 from .lanes import larger_of, load, muladd, splat, square_root, store
 
 

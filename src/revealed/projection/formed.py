@@ -2,16 +2,19 @@
 
 The kernel knows rows and signs, not limits and semidefinite blocks. But a nearest point of a larger
 set that happens to lie in the smaller one is nearest there too, so it is asked first and its answer
-kept wherever it obeys the limits; where it does not, it goes back and forth with them (see
-`alternate`). Corners of cones, forms with a metric of their own and whatever has not settled go to
-the conic solver. Letters: B instances, p parameters.
+kept wherever it obeys the limits. Limits that are broken, and forms with a metric of their own, are
+springs in a larger problem of the kernel's (see `springs`); between rows and semidefinite blocks it
+goes back and forth (see `alternate`). Corners of cones and whatever has not settled go to the conic
+solver. Letters: B instances, p parameters.
 """
 
 from __future__ import annotations
 
 import os
 import time
+import warnings
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +24,9 @@ from .._conic import has_clarabel, in_threads, load_clarabel, smat
 from ..errors import InputError, ShapeError
 from .alternate import EXACT, Nearest, between_limits
 from .conic import nearest_parameters
-from .limits import Limits, is_limited
+from .limits import Limits, is_limited, is_semidefinite
 from .result import Projection, ProjectionStatus
+from .springs import by_springs
 
 if TYPE_CHECKING:
     from ..optimality import OptimalitySet
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 METHODS = ("auto", "kernel", "clarabel")
 WITHIN = 1e-9
 """How far beyond a limit, relative to its size, an answer of the kernel may be."""
+MANY = 100
+"""Instances for the conic solver in one call from which the caller is told why it takes long."""
 
 
 def project_beyond(costs: Any, sets: Any, **options: Any) -> Projection:
@@ -62,20 +68,22 @@ def project_parameters(
         )
     check_options(len(q), len(sets), method, tol, max_iter, time_limit, threads)
     started = time.monotonic()
-    answer = _Answer(q, sets)
-    if method != "clarabel" and sets.lifted is not None:
-        options = {"tol": tol, "max_iter": max_iter, "time_limit": time_limit, "threads": threads}
-        options["method"] = method
-        answer.by_kernel(warm_start, options)
-    elif method == "kernel":
+    only_cones = sets.lifted is None and (sets.normals is not None or is_semidefinite(sets))
+    if method == "kernel" and only_cones:
         raise InputError(
-            'method="kernel" cannot serve these sets: their metric is not plain plus a few '
-            'directions. Use method="auto".'
+            'method="kernel" cannot serve sets of this form with cones. Use method="auto".'
         )
-    if method != "kernel":
-        deadline = np.inf if time_limit is None else started + time_limit
-        if sets.lifted is None or has_clarabel():
-            answer.by_cones(tol, deadline, threads)
+    answer = _Answer(q, sets)
+    deadline = np.inf if time_limit is None else started + time_limit
+    if method != "clarabel":
+        warm = _warm(warm_start, answer.multipliers.shape)
+        options = {"tol": tol, "max_iter": max_iter, "threads": threads}
+        if sets.lifted is not None:
+            answer.by_kernel(warm, options | {"time_limit": time_limit, "method": method})
+        if not is_semidefinite(sets):
+            answer.by_springs(warm, options | {"deadline": deadline})
+    if method == "clarabel" or (method == "auto" and (has_clarabel() or only_cones)):
+        answer.by_cones(tol, deadline, threads)
     return answer.result(restore, tol)
 
 
@@ -117,13 +125,10 @@ class _Answer:
         self.steps = np.zeros(size, np.int64)
         self.status = np.full(size, ProjectionStatus.INACCURATE, np.int8)
 
-    def by_kernel(self, warm_start: Any, options: dict[str, Any]) -> None:
-        """Fill in the instances that rows, signs and limits tell all of."""
-        sets = self.sets
-        ready = np.arange(len(self.q))
-        if sets.normals is not None:
-            ready = ready[~sets.normals.present]
-        warm = _warm(warm_start, self.multipliers.shape)
+    def by_kernel(self, warm: np.ndarray | None, options: dict[str, Any]) -> None:
+        """Fill in the instances of which rows and signs tell all; go between them and semidefinite
+        blocks."""
+        sets, ready = self.sets, self._of_rows()
         call = _KernelCall(sets, options)
         point, _, near = call(self.q[ready], ready, None if warm is None else warm[ready])
         self._enter_all(ready, point, near)
@@ -131,7 +136,7 @@ class _Answer:
             return
         outside = ready[~_obeys(sets[ready], point)]
         self.status[outside], self.residual[outside] = ProjectionStatus.INACCURATE, np.inf
-        if outside.size:
+        if outside.size and is_semidefinite(sets):
             exact = _KernelCall(sets, options | {"tol": EXACT, "method": "kernel"})
             self._between_limits(outside, exact, options["tol"])
 
@@ -151,6 +156,34 @@ class _Answer:
         self.steps[rest] += settled.rounds
         self.status[rest[settled.residual <= tol]] = ProjectionStatus.SOLVED
 
+    def by_springs(self, warm: np.ndarray | None, options: dict[str, Any]) -> None:
+        """Fill in instances of rows, signs and boxes that are not solved yet."""
+        rest = self._of_rows()
+        rest = rest[self.status[rest] != ProjectionStatus.SOLVED]
+        if not rest.size:
+            return
+        own = self.sets if len(rest) == len(self.q) else self.sets[rest]
+        start = None if warm is None else self._rows_only(warm[rest])
+        found = by_springs(self.q[rest], own, start, **options)
+        better = found.residual < self.residual[rest]
+        kept = rest[better]
+        self.point[kept], self.distance[kept] = found.point[better], found.distance[better]
+        self.residual[kept] = found.residual[better]
+        self.multipliers[kept] = self._placed(found.multipliers[better])
+        self.steps[rest] += found.steps
+        self.status[kept[self.residual[kept] <= options["tol"]]] = ProjectionStatus.SOLVED
+        self._enter_empty(rest[found.empty])
+
+    def _of_rows(self) -> np.ndarray:
+        """The instances without corners of cones."""
+        normals = self.sets.normals
+        return np.flatnonzero(np.ones(len(self.q), bool) if normals is None else ~normals.present)
+
+    def _enter_empty(self, proven: np.ndarray) -> None:
+        self.point[proven], self.multipliers[proven] = np.nan, 0.0
+        self.distance[proven], self.residual[proven] = np.inf, np.inf
+        self.status[proven] = ProjectionStatus.EMPTY
+
     def _enter_all(self, ready: np.ndarray, point: np.ndarray, near: Projection) -> None:
         self.point[ready], self.distance[ready] = point, near.distance
         self.residual[ready], self.multipliers[ready] = near.residual, near.multipliers
@@ -158,10 +191,13 @@ class _Answer:
 
     def by_cones(self, tol: float, deadline: float, threads: int | None) -> None:
         """Fill in the others, one by one."""
-        rest = np.flatnonzero(self.status != ProjectionStatus.SOLVED)
+        known = (ProjectionStatus.SOLVED, ProjectionStatus.EMPTY)
+        rest = np.flatnonzero(~np.isin(self.status, known))
         if not rest.size:
             return
         load_clarabel("Projection under this form")
+        if len(rest) >= MANY:
+            _tell_once(len(self._of_rows()) < len(self.q))
 
         def work(i: int) -> None:
             b = int(rest[i])
@@ -175,7 +211,7 @@ class _Answer:
 
     def _enter(self, b: int, near: Any, tol: float) -> None:
         self.point[b], self.distance[b], self.residual[b] = near[:3]
-        self.multipliers[b] = self._placed(near.multipliers)
+        self.multipliers[b] = self._placed(near.multipliers[None])[0]
         self.steps[b] += near.iterations
         if near.empty:
             self.status[b] = ProjectionStatus.EMPTY
@@ -187,12 +223,18 @@ class _Answer:
     def _placed(self, multipliers: np.ndarray) -> np.ndarray:
         """Multipliers of the rows among those of the lifted rows, whose own are not known."""
         own = self.sets.rows.eq_rows.shape[0]
-        result = np.zeros(self.multipliers.shape[1])
-        result[:own] = multipliers[:own]
-        after = len(multipliers) - own
+        result = np.zeros((len(multipliers), self.multipliers.shape[1]))
+        result[:, :own] = multipliers[:, :own]
+        after = multipliers.shape[1] - own
         if after:
-            result[-after:] = multipliers[own:]
+            result[:, -after:] = multipliers[:, own:]
         return result
+
+    def _rows_only(self, multipliers: np.ndarray) -> np.ndarray:
+        """Those of the rows, without the ones of directions in between."""
+        own, after = self.sets.rows.eq_rows.shape[0], self.sets.rows.ub_rows.shape[0]
+        last = multipliers[:, multipliers.shape[1] - after :]
+        return np.hstack([multipliers[:, :own], last])
 
     def result(self, restore: Any, tol: float) -> Projection:
         solved = self.status == ProjectionStatus.SOLVED
@@ -214,12 +256,12 @@ def _obeys(sets: OptimalitySet, point: np.ndarray) -> np.ndarray:
         ):
             size = WITHIN * np.maximum(np.abs(value).max(axis=1, initial=0.0), 1e-300)[:, None]
             good &= ((value >= low - size) & (value <= high + size)).all(axis=1)
-    if sets.problem.semidefinite_block is not None:
-        good &= _is_semidefinite(parameters, *sets.problem.semidefinite_block)
+    if is_semidefinite(sets):
+        good &= _has_no_negative_eigenvalue(parameters, *sets.problem.semidefinite_block)
     return good
 
 
-def _is_semidefinite(parameters: np.ndarray, start: int, order: int) -> np.ndarray:
+def _has_no_negative_eigenvalue(parameters: np.ndarray, start: int, order: int) -> np.ndarray:
     block = parameters[:, start : start + order * (order + 1) // 2]
     values = np.linalg.eigvalsh(smat(block))
     return values[:, 0] >= -WITHIN * np.abs(values).max(axis=1, initial=0.0)
@@ -235,6 +277,25 @@ def _warm(warm_start: Any, shape: tuple[int, ...]) -> np.ndarray | None:
             f"{shape}; got shape {given.shape}."
         )
     return given
+
+
+@cache
+def _tell_once(corners: bool) -> None:
+    """Say, once for each reason, why a call takes long and what would help."""
+    if corners:
+        why = "decisions are at corners of cones, which"
+        what = "Use a smaller batch, or constraints without corners."
+    else:
+        why = (
+            "sets nearly contradict themselves or their limits, so that the kernel does not settle "
+        )
+        why += "and they"
+        what = "Build the sets with soft=100, wider limits or a smaller margin."
+    warnings.warn(
+        f"{MANY} or more {why} go to a conic solver one by one, some 10 ms and more each. {what} "
+        "`time_limit` bounds the wait.",
+        stacklevel=6,
+    )
 
 
 def _cores() -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import kernel
+from .._compiled import kernel
 from .lanes import larger_of, load, load_flags, muladd, select, splat, square_root, store
 
 ABSENT = 1e30

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import kernel
+from .._compiled import kernel
 from .factor import factorise, solve
 from .group import ABSENT, load_group, new_group, store_multipliers, zeros
 from .lanes import (

@@ -72,7 +72,12 @@ class Limits:
 def is_limited(sets: OptimalitySet) -> bool:
     """Whether there is anything besides rows and signs that parameters must obey."""
     limited = sets.form is not None and sets.form.is_limited
-    return limited or sets.problem.semidefinite_block is not None
+    return limited or is_semidefinite(sets)
+
+
+def is_semidefinite(sets: OptimalitySet) -> bool:
+    """Whether some of the parameters must make up a positive semidefinite matrix."""
+    return sets.problem.semidefinite_block is not None
 
 
 def _groups(sets: OptimalitySet) -> list[Limit]:
@@ -84,7 +89,7 @@ def _groups(sets: OptimalitySet) -> list[Limit]:
         ):
             if np.isfinite(low).any() or np.isfinite(high).any():
                 groups.append(Limit(own, slice(None), low.shape[-1], _box(low, high)))
-    if sets.problem.semidefinite_block is not None:
+    if is_semidefinite(sets):
         start, order = sets.problem.semidefinite_block
         width = order * (order + 1) // 2
         own = None if form is None else form.map

@@ -12,8 +12,8 @@ is moved until the bound holds.
 
 import numpy as np
 
+from .._compiled import kernel
 from .certificate import certify_group
-from .compiled import kernel
 from .factor import factorise, solve
 from .group import ABSENT, SHORT, limits, load_group, new_group, store_multipliers, zeros
 from .lanes import (

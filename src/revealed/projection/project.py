@@ -125,8 +125,6 @@ def on_device_of(
         return None
     if not sets.is_plain:
         return None
-    if not sets.is_plain:
-        return None
     # A solver asked for by name, and a clock, are for the CPU.
     return sets.to(costs.device) if method in ("auto", "kernel") and time_limit is None else None
 

@@ -27,6 +27,26 @@ T = TypeVar("T")
 Tensors = dict[str, np.ndarray]
 
 
+def check_target(folder: Path) -> bool:
+    """Refuse, before long work, a place where no model can be written; whether one is there that
+    will be replaced."""
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not nearest.is_dir():
+        raise InputError(f"{nearest} is a file; a folder for the model was expected.")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(f"{nearest} may not be written to; choose another folder for the model.")
+    if not (folder / INDEX).exists():
+        return False
+    try:
+        _index(folder / INDEX)
+    except InputError as error:
+        raise InputError(
+            f"{folder} holds a {INDEX} that is not a model, or one of another version; it is left "
+            "alone. Choose another folder."
+        ) from error
+    return True
+
+
 def write_folder(folder: Path, facts: dict[str, Any], tensors: Tensors) -> None:
     """Write both files; the index comes last, so a folder without it is no model."""
     library = _safetensors()

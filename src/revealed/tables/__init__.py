@@ -5,7 +5,7 @@ from .features import Feature, FeatureMap, learn_features
 from .files import open_table
 from .pairing import Pairing, pair_rows
 from .table import Table, TableFile
-from .write import write_table
+from .write import check_ending, write_table
 
 __all__ = [
     "DecisionTable",
@@ -14,6 +14,7 @@ __all__ = [
     "Pairing",
     "Table",
     "TableFile",
+    "check_ending",
     "learn_features",
     "open_table",
     "pair_rows",

@@ -29,11 +29,12 @@ class CsvFile:
         csv.field_size_limit(LONGEST)
         self._delimiter = "\t" if path.suffix.lower() == ".tsv" else self._find_delimiter()
         self.names = checked_names(path, next(iter(self._records()), (0, []))[1])
+        self._words: frozenset[str] | None = None
 
     def read(self, numbers: Sequence[str], text: Sequence[str] = ()) -> Table:
         require(self.path, self.names, [*numbers, *text])
-        at = [self.names.index(name) for name in numbers]
-        at_text = [self.names.index(name) for name in text]
+        place = {name: k for k, name in enumerate(self.names)}
+        at, at_text = [place[name] for name in numbers], [place[name] for name in text]
         blocks, lines = [np.zeros((0, len(at)))], []
         words: dict[str, list[str]] = {name: [] for name in text}
         for first, rows in self._blocks():
@@ -47,13 +48,23 @@ class CsvFile:
 
     def is_text(self, name: str) -> bool:
         require(self.path, self.names, [name])
-        k, any_word = self.names.index(name), False
+        if self._words is None:
+            self._words = self._find_words()
+        return name in self._words
+
+    def _find_words(self) -> frozenset[str]:
+        """Columns of words, all in one pass: a table may have thousands of columns."""
+        undecided, worded = set(range(len(self.names))), set()
         for _, rows in self._blocks():
-            cells = [row[k] for row in rows]
-            if any(_number(cell) is not None for cell in cells if not _is_missing(cell)):
-                return False
-            any_word = any_word or not all(map(_is_missing, cells))
-        return any_word
+            for k in list(undecided):
+                cells = [row[k] for row in rows if not _is_missing(row[k])]
+                if any(_number(cell) is not None for cell in cells):
+                    undecided.remove(k)
+                elif cells:
+                    worded.add(k)
+            if not undecided:
+                break
+        return frozenset(self.names[k] for k in undecided & worded)
 
     def _blocks(self) -> Iterator[tuple[list[int], list[list[str]]]]:
         """Line numbers and rows, a block at a time, each row as long as the header."""
@@ -148,8 +159,9 @@ def _is_missing(cell: str) -> bool:
 
 
 def _number(cell: str, comma: bool = True) -> float | None:
-    """The number in a cell, with a decimal point or, if `comma`, a decimal comma."""
-    text = cell.strip()
+    """The number in a cell, with a decimal point or, if `comma`, a decimal comma; the minus sign
+    may be the one of typesetters."""
+    text = cell.strip().replace("\N{MINUS SIGN}", "-")
     for candidate in (text, text.replace(",", ".") if comma and text.count(",") == 1 else text):
         try:
             return float(candidate)

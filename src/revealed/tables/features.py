@@ -8,6 +8,7 @@ Letters: B rows, d features.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,9 @@ from ..errors import InputError
 from .table import Table, TableFile, require
 
 MOST_LEVELS = 50
-"""Different words of one column; more are names or dates, not categories."""
+"""Different words of one column; more are names, not categories."""
+DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b.*|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})\b.*")
+"""2026-03-02, 2.3.2026, 03/02/26 08:30: a new one comes every day, so none is ever met again."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def learn_features(
     if not chosen:
         raise InputError(f"{file.path.name} has no column left to learn from.")
     words = [name for name in chosen if file.is_text(name)]
-    numbers = [name for name in chosen if name not in words]
+    numbers = [name for name in chosen if name not in set(words)]
     table = file.read(numbers, [*words, *([key] if key else [])])
     if len(table) == 0:
         raise InputError(f"{file.path.name} has column names but no rows.")
@@ -141,6 +144,13 @@ def _number(name: str, column: np.ndarray) -> Feature:
 
 def _category(name: str, table: Table) -> Feature:
     levels = tuple(sorted(set(table.text[name])))
+    if all(DATE.fullmatch(level) for level in levels):
+        raise InputError(
+            f"{table.name}, column {name!r} holds dates such as {levels[0]!r}, which no new row "
+            f"will repeat. Leave it out with --ignore {name}, or name it with --id where it says "
+            "which row is which; what matters about a date, such as the weekday or the month, "
+            "needs a column of its own."
+        )
     if len(levels) > MOST_LEVELS:
         raise InputError(
             f"{table.name}, column {name!r} holds {len(levels)} different words; that is no "

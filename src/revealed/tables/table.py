@@ -65,22 +65,25 @@ def checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     names = [str(name).strip() for name in names]
     if not names:
         raise InputError(f"{path.name} has no columns.")
+    seen: dict[str, int] = {}
     for k, name in enumerate(names):
         if not name:
             raise InputError(
                 f"{path.name}: column {k + 1} has no name. The first line must name every column."
             )
-        if name in names[:k]:
+        if name in seen:
             raise InputError(
-                f"{path.name}: two columns are called {name!r} (columns {names.index(name) + 1} "
+                f"{path.name}: two columns are called {name!r} (columns {seen[name] + 1} "
                 f"and {k + 1}). Rename or remove one of them."
             )
+        seen[name] = k
     return tuple(names)
 
 
 def require(path: Path, names: Sequence[str], wanted: Sequence[str]) -> None:
     """Refuse a table that lacks a column."""
-    missing = [name for name in wanted if name not in names]
+    there = set(names)
+    missing = [name for name in wanted if name not in there]
     if missing:
         raise InputError(
             f"{path.name} has no column {missing[0]!r}"

@@ -7,12 +7,25 @@ import os
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 
 from ..errors import InputError, MissingDependencyError
 from .files import KINDS
+from .parquet_file import ParquetFile
+
+
+def check_ending(path: str | os.PathLike[str]) -> None:
+    """Refuse, before long work, a file that `write_table` cannot write."""
+    path = Path(path)
+    if path.suffix.lower() not in KINDS:
+        raise InputError(f"{path.name}: write to a .csv, .parquet or .npz file.")
+    if path.is_dir():
+        raise InputError(f"{os.fspath(path)} is a folder; a file to write to was expected.")
+    if KINDS[path.suffix.lower()] is ParquetFile:
+        _pyarrow()
 
 
 def write_table(
@@ -29,8 +42,7 @@ def write_table(
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    if suffix not in KINDS:
-        raise InputError(f"{path.name}: write to a .csv, .parquet or .npz file.")
+    check_ending(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.new{suffix}")
     kind = {".npz": _npz, ".parquet": _parquet, ".pq": _parquet}.get(suffix, _csv)
@@ -61,6 +73,13 @@ def _cell(value: float) -> str:
 
 
 def _parquet(path: Path, names: list[str], values: np.ndarray, key: Key) -> None:
+    pyarrow, parquet = _pyarrow()
+    columns = {key[0]: list(key[1])} if key else {}
+    columns |= {name: np.ascontiguousarray(values[:, j]) for j, name in enumerate(names)}
+    parquet.write_table(pyarrow.table(columns), path)
+
+
+def _pyarrow() -> tuple[Any, Any]:
     try:
         import pyarrow
         import pyarrow.parquet as parquet
@@ -69,9 +88,7 @@ def _parquet(path: Path, names: list[str], values: np.ndarray, key: Key) -> None
             "Parquet files are written with pyarrow, which is not installed: "
             "`pip install 'revealed[tables]'`."
         ) from error
-    columns = {key[0]: list(key[1])} if key else {}
-    columns |= {name: np.ascontiguousarray(values[:, j]) for j, name in enumerate(names)}
-    parquet.write_table(pyarrow.table(columns), path)
+    return pyarrow, parquet
 
 
 def _npz(path: Path, names: list[str], values: np.ndarray, key: Key) -> None:

@@ -45,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
         ("Is it to be believed?", f"revealed explain {out}/model {tables}"),
     ):
         print(f"  {words}\n    {command}\n")
+    print(f"`revealed explore {out}/model` then shows the model in the browser, sample by sample.")
     print(f"The files are in {out}; nothing in them is real.")
     return 0
 

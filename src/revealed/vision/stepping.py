@@ -75,11 +75,13 @@ class CapturedStep:
         before = _Kept(step)
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(WARM_UP):
-                step(self._index)
-        torch.cuda.current_stream().wait_stream(stream)
-        before.restore(step)
+        try:
+            with torch.cuda.stream(stream):
+                for _ in range(WARM_UP):
+                    step(self._index)
+        finally:  # also where they fail, for then the steps are taken without a graph
+            torch.cuda.current_stream().wait_stream(stream)
+            before.restore(step)
         self._graph = torch.cuda.CUDAGraph()
         step.optimiser.zero_grad(set_to_none=True)
         with torch.cuda.graph(self._graph):

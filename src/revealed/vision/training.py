@@ -58,7 +58,8 @@ class TrainSettings:
     checkpoint: str | os.PathLike[str] | None = None
     """Folder for checkpoints; a run that finds its own there goes on from it."""
     checkpoint_every: int = 1
-    """Epochs. A checkpoint drops the warm starts of projections, so with 1 there are none."""
+    """Epochs between checkpoints; a run that ends in between goes on from the last one. A
+    checkpoint drops the warm starts of projections, so with 1 there are none."""
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 0), ("batch_size", 1), ("checkpoint_every", 1)):
@@ -142,6 +143,8 @@ class _Trainer:
         self._run = _facts(s, data, loss)
         # A sample comes once an epoch: with a checkpoint after each there is nothing to start from.
         self._warm_starts = s.checkpoint_every > 1 and getattr(loss, "warm_start", False)
+        if self._warm_starts:
+            loss.forget()  # what another run has left there
 
     @property
     def captured(self) -> bool:
@@ -202,9 +205,9 @@ class _Trainer:
         return torch.from_numpy(order[:whole].reshape(-1, self._size)).to(self._device)
 
     def save(self, rows: list[Row]) -> None:
-        """Write a checkpoint if one is due."""
+        """Write a checkpoint if one is due, as it is at the end."""
         s, epoch = self._s, rows[-1]["epoch"]
-        if epoch % s.checkpoint_every:
+        if epoch % s.checkpoint_every and epoch != s.epochs:
             return
         if s.checkpoint is not None:
             parts = {"model": self._model.state_dict(), "optimiser": state_of(self._optimiser)}
@@ -258,9 +261,9 @@ def _facts(s: TrainSettings, data: DeviceSplit, loss: DecisionLoss) -> dict[str,
 
 
 def _fingerprint(data: DeviceSplit) -> str:
-    """A checksum of some pictures and their decisions, from all over the data."""
+    """A checksum of some pictures with their decisions and costs, from all over the data."""
     some = data[:: max(1, len(data) // _LOOKED_AT)]
     total = 0
-    for piece in (some.images, some.decisions):
+    for piece in (some.images, some.decisions, some.costs):
         total = zlib.crc32(piece.cpu().numpy().tobytes(), total)
     return f"{len(data)} pictures, {total:08x}"

@@ -11,18 +11,33 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import InputError
+
 Attempt = Callable[[int], tuple[np.ndarray, ...]]
 """From the number of a block to arrays of equal length, an entry for each sample kept of it."""
 
 
+FRUITLESS = 200
+"""Blocks without a single sample after which no more are tried."""
+
+
 def first_kept(attempt: Attempt, count: int, jobs: int) -> tuple[np.ndarray, ...]:
-    """The first `count` samples that blocks 0, 1, ... keep, as the arrays of all of them joined."""
+    """The first `count` samples that blocks 0, 1, ... keep, as the arrays of all of them joined.
+
+    Where the first blocks keep none, waiting for one is refused.
+    """
     found: list[tuple[np.ndarray, ...]] = []
     kept = 0
     while kept < count or not found:
         blocks = range(len(found), len(found) + _next_round(count, kept, len(found), jobs))
         found += mapped(attempt, ((block,) for block in blocks), jobs)
         kept = sum(len(arrays[0]) for arrays in found)
+        if kept == 0 and len(found) >= FRUITLESS and count:
+            raise InputError(
+                f"Not one of the samples in the first {len(found)} blocks could be kept. With "
+                "`unique=True` that happens on large grids, where hardly a sample has one best "
+                "decision: choose a smaller `side`, or `unique=False`."
+            )
     return tuple(np.concatenate(arrays)[:count] for arrays in zip(*found, strict=True))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import pickle
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -110,21 +109,28 @@ def netlib_cases(folder: Path, names: list[str], batch: int = 4) -> Iterator[Cas
 
 
 def save_cases(cases: list[Case], path: Path) -> None:
-    """Write cases down for a machine that cannot read or solve them, having no highspy."""
-    told = []
-    for case in cases:
+    """Write cases to an .npz file, for a machine that cannot read or solve them, having no highspy.
+
+    All of a case share one matrix.
+    """
+    told = {"names": np.array([case.name for case in cases])}
+    for k, case in enumerate(cases):
         problem = case.sets.problem
-        parts = ("A_eq", "b_eq", "A_ub", "b_ub", "lb", "ub")
-        constraints = {part: getattr(problem, part) for part in parts}
-        told.append((case.name, constraints, case.sets.decisions, case.costs))
-    path.write_bytes(pickle.dumps(told))
+        told |= {f"{k} {part}": getattr(problem, part) for part in ("b_eq", "b_ub", "lb", "ub")}
+        told |= {f"{k} {part}": getattr(problem, part).toarray() for part in ("A_eq", "A_ub")}
+        told |= {f"{k} decisions": case.sets.decisions, f"{k} costs": case.costs}
+    with path.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **told)
 
 
 def saved_cases(path: Path) -> Iterator[Case]:
-    """What `save_cases` wrote, of NETLIB problems: margin 0. A pickle, so only of your own."""
-    for name, constraints, decisions, costs in pickle.loads(path.read_bytes()):
-        problem = LinearProgram(**constraints)
-        yield Case(name, OptimalitySet(problem, decisions, margin=0.0, tol=1e-6), costs)
+    """What `save_cases` wrote, of NETLIB problems: margin 0."""
+    parts = ("A_eq", "b_eq", "A_ub", "b_ub", "lb", "ub")
+    with np.load(path) as told:
+        for k, name in enumerate(told["names"].tolist()):
+            problem = LinearProgram(**{part: told[f"{k} {part}"] for part in parts})
+            sets = OptimalitySet(problem, told[f"{k} decisions"], margin=0.0, tol=1e-6)
+            yield Case(name, sets, told[f"{k} costs"])
 
 
 def random_program(

@@ -64,6 +64,8 @@ def project_on_device(
         raise InputError(f"`precision` must be one of {', '.join(PRECISIONS)}; got {precision!r}.")
     costs = costs.detach().contiguous()
     start = _read_start(warm_start, places, sets)
+    if out is not None:
+        _check_room(out, costs, sets)
     if _by_kernel(sets, method):
         out = out or _empty(costs, sets)
         plain = precision == "float64"
@@ -184,6 +186,25 @@ def _empty(costs: Tensor, sets: DeviceSets) -> Projection:
         iterations=torch.empty(B, dtype=torch.int64, device=device),
         multipliers=numbers(B, sets.plan.n_rows),
     )
+
+
+def _check_room(out: Projection, costs: Tensor, sets: DeviceSets) -> None:
+    """Refuse an answer to overwrite that a kernel could write beyond the end of."""
+    nothing = _empty(costs[:0], sets)
+    for name in Projection.__dataclass_fields__:
+        there, like = getattr(out, name), getattr(nothing, name)
+        shape = (len(costs), *like.shape[1:])
+        fits = (
+            isinstance(there, Tensor)
+            and (tuple(there.shape), there.dtype) == (shape, like.dtype)
+            and there.device == like.device
+            and there.is_contiguous()
+        )
+        if not fits:
+            raise ShapeError(
+                f"`out` must be an answer for {len(costs)} costs of the same problem: its `{name}` "
+                f"a tensor {shape} {like.dtype} on {like.device}."
+            )
 
 
 def _copied(answer: Projection, out: Projection) -> Projection:

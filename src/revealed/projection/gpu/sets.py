@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,6 +21,7 @@ from ...optimality import OptimalitySet
 from ...problem import LinearProgram
 from .plan import Plan, plan_of
 
+_WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 _KEPT = "_on_devices"
 """Where an OptimalitySet keeps what was uploaded of it."""
 
@@ -44,7 +46,9 @@ class Table:
     @cached_property
     def decisions(self) -> Tensor:
         """(D, n) float64, uploaded when first asked for: projections do without."""
-        return torch.as_tensor(self.host.decisions, device=self.states.device)
+        # Torch warns of arrays that cannot be written to, as those mapped from a file.
+        decisions = np.require(self.host.decisions, requirements="W")
+        return torch.as_tensor(decisions, device=self.states.device)
 
     @cached_property
     def weights(self) -> Tensor | None:
@@ -124,15 +128,19 @@ class DeviceSets:
     def __getitem__(self, index: Any) -> DeviceSets:
         """The sets of the chosen decisions: a slice, or an integer tensor, best on the device.
 
-        Positions are not checked, for that would mean waiting for the device.
+        Positions on a GPU must be from 0 to B - 1; they are not checked, for that would mean
+        waiting for it.
         """
         if isinstance(index, slice):
             index = torch.arange(len(self), device=self.device)[index]
-        if not isinstance(index, Tensor) or index.ndim != 1 or index.dtype == torch.bool:
+        if not isinstance(index, Tensor) or index.ndim != 1 or index.dtype not in _WHOLE:
+            told = f"{tuple(index.shape)} {index.dtype}" if isinstance(index, Tensor) else index
             raise InputError(
                 "Sets on a device are chosen by a slice or a one-dimensional integer tensor; "
-                f"got {type(index).__name__}."
+                f"got {told!s}."
             )
+        if index.device.type == "cpu":
+            _check_places(index, len(self))
         index = index.to(device=self.device, dtype=torch.int64)
         return DeviceSets(self.table, index if self.index is None else self.index[index])
 
@@ -166,6 +174,14 @@ class DeviceSets:
 
     def _chosen(self, lines: Tensor) -> Tensor:
         return lines if self.index is None else lines[self.index]
+
+
+def _check_places(index: Tensor, size: int) -> None:
+    outside = index[(index < 0) | (index >= size)]
+    if len(outside):
+        raise InputError(
+            f"Sets on a device are chosen by positions from 0 to {size - 1}; got {int(outside[0])}."
+        )
 
 
 def on_device(sets: OptimalitySet, device: Any) -> DeviceSets:

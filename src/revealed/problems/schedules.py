@@ -84,7 +84,10 @@ def scheduling(
         raise InputError("`usage` and `capacity` belong together; give both or neither.")
     # Shares of the capacity, not units: a margin asks for multipliers of at least its size, and in
     # units of hundreds that would drown every difference between starts.
-    share = running(structure) * _per_task(usage, structure, "usage") / _room(capacity, n_periods)
+    taken = _per_task(usage, structure, "usage")
+    if (taken < 0).any():
+        raise InputError(f"`usage` must not be negative; got {taken.min():g}.")
+    share = running(structure) * taken / _room(capacity, n_periods)
     return LinearProgram(A_eq=once, b_eq=1.0, A_ub=share.T, b_ub=1.0, structure=structure)
 
 
@@ -113,22 +116,26 @@ def integer_schedules(
     """(B, n) whole schedules of smallest cost, by HiGHS's branch and bound (scipy's `milp`).
 
     Slower than `problem.solve`, and the explaining costs of a whole schedule that is no solution of
-    the relaxation are an empty set at a positive margin: learning then treats it as noise.
+    the relaxation are an empty set at a positive margin: learning then treats it as noise. A row
+    whose schedule is not proved to be the best within `time_limit` seconds is refused.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
+    _structure(problem)
     C, _ = as_costs(costs, problem.n_variables)
     equal: Any = problem.b_eq
     limit: Any = problem.b_ub
     rules = [LinearConstraint(problem.A_eq, equal, equal)]
     if problem.ub_rows.shape[0]:
         rules.append(LinearConstraint(problem.A_ub, -np.inf, limit))
-    options = {} if time_limit is None else {"time_limit": float(time_limit)}
+    options = {"mip_rel_gap": 0.0}
+    if time_limit is not None:
+        options["time_limit"] = float(time_limit)
     found = np.empty(C.shape)
     for b, cost in enumerate(C):
         answer = milp(cost, integrality=1, bounds=Bounds(0, 1), constraints=rules, options=options)
-        if answer.x is None:
-            raise InputError(f"No schedule was found for row {b} of `costs`: {answer.message}")
+        if not answer.success:
+            raise InputError(f"No schedule is proved best for row {b} of `costs`: {answer.message}")
         found[b] = np.round(answer.x)
     return found
 
@@ -170,7 +177,8 @@ def _per_task(value: Any, structure: ScheduleStructure, name: str) -> np.ndarray
 
 def _whole(value: Any, name: str) -> np.ndarray:
     array = to_float64(value, name)
-    if array.ndim != 1 or array.size == 0 or (array != np.floor(array)).any():
+    whole = np.isfinite(array) & (array == np.floor(array))
+    if array.ndim != 1 or array.size == 0 or not whole.all():
         raise InputError(f"`{name}` must hold a whole number for each task; got {value!r}.")
     return array.astype(np.int64)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..quadratic import QuadraticProgram
+from ..errors import InputError, ShapeError
+from ..quadratic import QuadraticProgram, order_of_matrix
 from ._checks import positive_int
 
 
@@ -31,7 +31,11 @@ def portfolio(
             "A portfolio needs `Q`, the covariance of its assets, or `n_assets` where Q is to be "
             "learned; give one of the two."
         )
-    n = positive_int(n_assets, "n_assets") if Q is None else np.shape(Q)[-1]
+    n = positive_int(n_assets, "n_assets") if Q is None else order_of_matrix(Q)
+    if cap is not None and not cap * n >= 1:
+        raise InputError(
+            f"`cap` must let {n} shares sum to 1, so be at least {1 / n:.6g}; got {cap!r}."
+        )
     return QuadraticProgram(
         gamma,
         Q,

@@ -1,0 +1,122 @@
+"""What a machine with a GPU has: no solvers, no safetensors, no installed `revealed`.
+
+Each test runs in a fresh interpreter that finds the packages named here and no others.
+"""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src"
+THERE = ["numpy", "scipy", "torch", "triton", "numba", "sklearn", "matplotlib", "pandas", "rich"]
+THEIRS = [
+    "llvmlite",
+    "joblib",
+    "cloudpickle",
+    "threadpoolctl",
+    "sympy",
+    "mpmath",
+    "networkx",
+    "jinja2",
+    "fsspec",
+]
+THEIRS += ["markupsafe", "filelock", "typing_extensions", "functorch", "torchgen", "dateutil"]
+THEIRS += ["six", "pytz", "tzdata", "packaging", "PIL", "kiwisolver", "contourpy", "cycler"]
+THEIRS += [
+    "pyparsing",
+    "fontTools",
+    "mpl_toolkits",
+    "pylab",
+    "pygments",
+    "markdown_it",
+    "mdurl",
+    "narwhals",
+]
+"""What those packages bring along."""
+
+# Before the program: nothing else is found.
+ONLY = f"""
+import sys
+
+KNOWN = {{*sys.stdlib_module_names, "revealed", *{THERE}, *{THEIRS}}}
+
+class Only:
+    def __init__(self, finder):
+        self.finder = finder
+    def find_spec(self, name, path=None, target=None):
+        known = name.partition(".")[0] in KNOWN or name.startswith("_")
+        return self.finder.find_spec(name, path, target) if known else None
+
+sys.meta_path[:] = [Only(finder) for finder in sys.meta_path]
+"""
+# The exceptions: what talks to HiGHS, and modules in Triton's language where there is no Triton.
+IMPORT_ALL = """
+import importlib, importlib.util, pkgutil
+import revealed
+
+without_triton = importlib.util.find_spec("triton") is None
+count = 0
+for found in pkgutil.walk_packages(revealed.__path__, "revealed."):
+    if found.name.endswith("__main__"):
+        continue
+    try:
+        importlib.import_module(found.name)
+    except ModuleNotFoundError as error:
+        kernel = without_triton and error.name == "triton" and ".gpu." in found.name
+        if not kernel and (found.name, error.name) != ("revealed.oracle.highs", "highspy"):
+            raise
+    count += 1
+print("imported", count > 200)
+"""
+VISION = """
+from dataclasses import replace
+from revealed.bench import vision, vision_parts
+from revealed.cli import main
+
+def small(part):
+    data = part.data | {"side": 4, "sizes": [12, 6, 6]}
+    return replace(part, data=data, epochs=1, batch_size=6)
+
+vision_parts.QUICK_PARTS = tuple(map(small, vision_parts.QUICK_PARTS))
+vision.QUICK_CHOOSING = replace(vision.QUICK_CHOOSING, sizes=[6, 6, 6], epochs=1, steps=(0.01,))
+words = ["bench", "vision", "--quick", "--device", "cpu", "--jobs", "1", "--out", sys.argv[1]]
+code = main(words) or main(["report", sys.argv[1]])
+print("ended", code)
+"""
+
+
+def run_python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", ONLY + program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"},
+    )
+
+
+@pytest.mark.parametrize("name", ["safetensors", "highspy", "cvxpy", "pytest"])
+def test_other_packages_are_not_found(name):
+    assert find_spec("pytest") is not None
+    done = run_python(f"import {name}")
+    assert done.returncode == 1
+    assert f"No module named '{name}'" in done.stderr
+
+
+def test_every_module_can_be_imported():
+    done = run_python(IMPORT_ALL)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "imported True"
+
+
+def test_the_experiment_on_pictures_runs_and_is_reported(tmp_path):
+    done = run_python(VISION, str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "ended 0", done.stdout
+    assert (tmp_path / "report.html").is_file()
+    runs = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert len(runs) == 16  # eight methods on either part
