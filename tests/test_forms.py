@@ -263,7 +263,7 @@ def test_infeasible_decisions_are_refused_repaired_or_weighed():
     with pytest.raises(InputError, match="infeasible"):
         OptimalitySet(pick, X, infeasible="ignore")
     nobody = rv.LinearProgram(A_eq=np.ones((1, 2)), b_eq=[-1.0])
-    with pytest.raises(InputError, match="No decision obeys"):
+    with pytest.raises(InputError, match="No decision that obeys"):
         OptimalitySet(nobody, np.zeros((1, 2)), infeasible="repair")
 
 
