@@ -32,8 +32,7 @@ Distances are relative: the cost of a move counts in units of its length plus 50
 is a share of that too. *plain* and *huber* are the distance d itself and its rounded form; *noise*
 adds normal noise of that share of length before projecting; *bounded* is 1 - exp(-d²/2 delta²),
 which lets routes go that no costs explain. That one is not convex; it begins where the squared one
-with noise 0.5 ends, the others begin with length and 100 m for a turn. The convex losses are behind
-the recursive logit here: drivers who are far from any explanation pull them away from the rest.
+with noise 0.5 ends, the others begin with length and 100 m for a turn.
 
 **The rivals** have the same features, the own costs of links included. The recursive logit
 (Fosgerau, Frejinger and Karlström 2013) is fitted by exact maximum likelihood and predicts its most
