@@ -25,8 +25,9 @@ below were made by the scripts when these pages were built.
 PARTS = {
     "targets.md": lambda: results.targets_table(missed=False),
     "missed.md": lambda: results.targets_table(missed=True),
-    "claims.md": lambda: results.claims_list(),
-    "failed.md": lambda: results.claims_list(failed=True),
+    "claims.md": lambda: results.claims_list("synthetic"),
+    "failed.md": lambda: results.claims_list("synthetic", failed=True),
+    "vision_claims.md": lambda: results.claims_list("vision"),
     "netlib.md": results.netlib_sentence,
     "gpu.md": results.gpu_table,
     "learning.md": results.learning_table,
@@ -50,9 +51,10 @@ def write_parts(folder: Path = FOLDER) -> None:
     for name, (line, printed) in tour.play().items():
         text = tour.without_times(f"$ {tour.wrapped(line)}\n{printed}").replace("- s", "a few s")
         _write(folder / f"tour-{name}.txt", text)
-    report = folder / "extra/reports/synthetic.html"
-    report.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(results.RESULTS / "synthetic/report.html", report)
+    reports = folder / "extra/reports"
+    reports.mkdir(parents=True, exist_ok=True)
+    for name in ("synthetic", "vision"):
+        shutil.copyfile(results.RESULTS / name / "report.html", reports / f"{name}.html")
 
 
 def stage_examples(folder: Path = DOCS / "generated/scripts") -> None:

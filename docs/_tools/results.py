@@ -50,15 +50,15 @@ def _number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, int | float) else str(value)
 
 
-def claims_list(*, failed: bool = False) -> str:
-    """What is claimed of the synthetic experiments, with the verdict of the runs."""
+def claims_list(experiment: str, *, failed: bool = False) -> str:
+    """What is claimed of an experiment, with the verdict of its runs."""
     from revealed.report.claims import judge
     from revealed.report.reading import read_folder
     from revealed.report.study import gather
     from revealed.report.verdicts import FAILS, HOLDS
 
     rows = []
-    for claim in judge(gather(read_folder(RESULTS / "synthetic"), [])):
+    for claim in judge(gather(read_folder(RESULTS / experiment), [])):
         if failed and claim.verdict != FAILS:
             continue
         verdict = claim.verdict.capitalize()
