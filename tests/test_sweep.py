@@ -188,11 +188,22 @@ def cluster(tmp_path_factory):
     address = json.loads(about.read_text("utf-8"))["address"]
     one_thread = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
     workers = [start("worker", address, *one_thread) for _ in range(2)]
+    # Asked from outside: a client here would leave its threads to the tests that come after.
+    ready = f"import distributed; distributed.Client({address!r}).wait_for_workers(2, 60)"
+    subprocess.run([sys.executable, "-c", ready], check=True, timeout=120)
     yield address, workers
-    for process in reversed(started):
-        process.terminate()
-    for process in started:
-        process.wait(timeout=60)
+    for process in reversed(started):  # workers first; they say goodbye to the scheduler
+        end(process)
+
+
+def end(process):
+    """End a process, by force where it does not go when asked."""
+    process.terminate()
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def test_a_cluster_finds_what_one_process_finds(tmp_path, cluster):
