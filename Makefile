@@ -27,7 +27,7 @@ format: $(STAMP) ## rewrite the code in the project's style
 	$(BIN)/ruff format .
 
 docs: $(STAMP) ## build the documentation into out/docs; a warning is an error
-	$(BIN)/sphinx-build -W --keep-going -q -d out/docs-cache docs out/docs
+	$(BIN)/sphinx-build -W --keep-going -q -a -d out/docs-cache docs out/docs
 	@echo "Open out/docs/index.html"
 
 bench: $(STAMP) ## time the projection against its rivals; figures go to out/bench

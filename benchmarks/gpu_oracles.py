@@ -12,15 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from gpu_clocks import captured, copy_rate, milliseconds, surroundings, wall
 from torch import Tensor
 
 import revealed as rv
@@ -42,55 +41,6 @@ LOSSES: dict[str, dict[str, Any]] = {
     "pfyl": {"floor": 0.0, "n_samples": K},
     "mom": {},
 }
-
-
-# --- clocks --------------------------------------------------------------------------------------
-
-
-def milliseconds(work: Callable[[], Any], repeats: int = 20) -> float:
-    """Median time on the device."""
-    work()
-    times = []
-    for _ in range(repeats):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        work()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end))
-    return float(np.median(times))
-
-
-def wall(work: Callable[[], Any], repeats: int = 5) -> float:
-    """Median time on the host's clock, in milliseconds."""
-    work()
-    times = []
-    for _ in range(repeats):
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        work()
-        torch.cuda.synchronize()
-        times.append(1e3 * (time.perf_counter() - begin))
-    return float(np.median(times))
-
-
-def captured(work: Callable[[], Any]) -> torch.cuda.CUDAGraph:
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):  # whatever is compiled lazily is compiled here
-        work()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        work()
-    return graph
-
-
-def copy_rate(device: torch.device) -> float:
-    """Bytes a second of a copy."""
-    source = torch.rand(1 << 28, device=device, dtype=torch.float64)
-    target = torch.empty_like(source)
-    return 2e3 * source.numel() * 8 / milliseconds(lambda: target.copy_(source))
 
 
 # --- oracles -------------------------------------------------------------------------------------
@@ -276,21 +226,6 @@ def measures(side: int, device: torch.device) -> dict[str, Any]:
     }
 
 
-def surroundings() -> dict[str, Any]:
-    import triton
-
-    device = torch.cuda.get_device_properties(torch.cuda.current_device())
-    return {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "device": device.name,
-        "cores": os.cpu_count(),
-        "torch": torch.__version__,
-        "triton": triton.__version__,
-        "python": platform.python_version(),
-        "command": "python benchmarks/gpu_oracles.py",
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     beside = Path(__file__).parent / "results"
@@ -301,7 +236,10 @@ def main() -> None:
     words = [tuple(map(int, word.split(","))) for word in chosen.launches.split()]
     layouts = [Launch(warps or None, chunk or None, per) for warps, chunk, per in words]
     rate = copy_rate(device)
-    report: dict[str, Any] = {"surroundings": surroundings(), "bytes_per_second": rate}
+    report: dict[str, Any] = {
+        "surroundings": surroundings("python benchmarks/gpu_oracles.py"),
+        "bytes_per_second": rate,
+    }
     print(report, flush=True)
     lists: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "paths": lambda: [

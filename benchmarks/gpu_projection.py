@@ -13,14 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from gpu_clocks import captured, copy_rate, milliseconds, surroundings
 from torch import Tensor
 
 import revealed as rv
@@ -81,49 +80,17 @@ def regimes(name: str, batch: int, device: torch.device) -> list[Regime]:
     ]
 
 
-# --- clocks --------------------------------------------------------------------------------------
-
-
-def milliseconds(work: Any, repeats: int) -> float:
-    """Median time on the device."""
-    work()
-    times = []
-    for _ in range(repeats):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        work()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end))
-    return float(np.median(times))
-
-
-def captured(work: Any) -> torch.cuda.CUDAGraph:
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):  # whatever is compiled lazily is compiled here
-        work()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        work()
-    return graph
+# --- floors --------------------------------------------------------------------------------------
 
 
 def ceilings(device: torch.device) -> dict[str, float]:
     """Bytes a second of a copy, and float64 multiply-adds a second of a matrix product."""
-    source = torch.rand(1 << 28, device=device, dtype=torch.float64)
-    target = torch.empty_like(source)
-    copy = milliseconds(lambda: target.copy_(source), 10)
     A = torch.rand(4096, 4096, device=device, dtype=torch.float64)
     product = milliseconds(lambda: A @ A, 5)
     return {
-        "bytes_per_second": 2 * source.numel() * 8 / copy * 1e3,
+        "bytes_per_second": copy_rate(device),
         "float64_multiply_adds_per_second": 4096**3 / product * 1e3,
     }
-
-
-# --- floors --------------------------------------------------------------------------------------
 
 
 def floor(sets: DeviceSets, steps: float, rates: dict[str, float]) -> dict[str, float]:
@@ -200,21 +167,6 @@ def show(line: dict[str, Any]) -> None:
     )
 
 
-def surroundings() -> dict[str, Any]:
-    import triton  # pyright: ignore[reportMissingImports]
-
-    device = torch.cuda.get_device_properties(torch.cuda.current_device())
-    return {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "device": device.name,
-        "multiprocessors": device.multi_processor_count,
-        "torch": torch.__version__,
-        "triton": triton.__version__,
-        "python": platform.python_version(),
-        "command": "python benchmarks/gpu_projection.py",
-    }
-
-
 def launches(words: str) -> list[Launch]:
     """Launches written as "warps,chunk,rows,programs per processor,registers", 0 for the default
     of the first and the last."""
@@ -236,7 +188,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", beside)))
     chosen = parser.parse_args()
     rates = ceilings(torch.device("cuda", torch.cuda.current_device()))
-    report: dict[str, Any] = {"surroundings": surroundings(), "ceilings": rates, "lines": []}
+    report: dict[str, Any] = {
+        "surroundings": surroundings("python benchmarks/gpu_projection.py"),
+        "ceilings": rates,
+        "lines": [],
+    }
     print(report["surroundings"], rates)
     for launch in launches(chosen.launches) or [Launch()]:
         print(launch)

@@ -31,6 +31,7 @@ myst_enable_extensions = ["dollarmath", "deflist", "colon_fence", "attrs_inline"
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
 html_math_renderer = "mathml"
+smartquotes_action = "D"  # dashes alone: with other quotes, basis="true" would be no Python
 nitpicky = False
 
 autodoc_typehints = "none"

@@ -6,8 +6,8 @@ A plant starts its tasks when electricity is cheap. We see forecasts of the day 
 was started, never a price. From past schedules we learn what an hour of running must cost as a
 function of the forecasts, and plan new days with that.
 
-The costs are structured: starting task j at time t costs the energy of its run times the prices of
-those half-hours, c = S w, and w comes from forecasts with coefficients that all half-hours share.
+Starting task j at time t costs the energy of its run times the prices of those half-hours, c = S w;
+w comes from forecasts with coefficients that all half-hours share. Days are made up unless given::
 
     python examples/plot_energy_scheduling.py [folder with the ICON files [load, 1 to 8]]
 """

@@ -30,7 +30,7 @@ FLAGS = [
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 ]
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 class Browser:

@@ -3,12 +3,14 @@
 import os
 
 import numpy as np
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # No deadline: the first call of a kernel compiles it. Derandomised: the same examples on every run,
-# so that a failure seen once is seen again; HYPOTHESIS_PROFILE=explore looks for new ones.
-settings.register_profile("revealed", deadline=None, derandomize=True, print_blob=True)
-settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
+# so that a failure seen once is seen again; HYPOTHESIS_PROFILE=explore looks for new ones. Nor may
+# a busy machine fail a test because examples were slow to make.
+patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
+settings.register_profile("revealed", derandomize=True, **patient)
+settings.register_profile("explore", max_examples=1000, **patient)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "revealed"))
 
 

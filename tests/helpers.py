@@ -194,7 +194,7 @@ def _residual_of_move(p, move, v, mu, yard):
     off = np.minimum(np.maximum(lean_ub, 0.0), excess) + np.maximum(-lean_ub, 0.0)
     slant = max(np.abs(lean_eq).max(initial=0.0), off.max(initial=0.0)) / yard
     gap = abs((v * length_eq) @ lean_eq + excess @ lean_ub) / yard**2
-    return max(slant, gap)
+    return min(max(slant, gap), np.linalg.norm(move) / yard)
 
 
 def rounding(sets, b, cost, multipliers):

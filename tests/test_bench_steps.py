@@ -36,6 +36,23 @@ def test_a_smoke_test_times_every_regime_and_claims_nothing(tmp_path):
     assert "A training step" in out.with_suffix(".md").read_text()
 
 
+def test_a_run_that_is_cut_short_leaves_the_rows_it_has(tmp_path, monkeypatch):
+    out = tmp_path / "steps.json"
+    take_turns, rows = steps_tasks.Entrants.take_turns, []
+
+    def until_the_third(pair, rounds):
+        if len(rows) == 2:
+            raise KeyboardInterrupt
+        rows.append(take_turns(pair, rounds))
+        return rows[-1]
+
+    monkeypatch.setattr(steps_tasks.Entrants, "take_turns", until_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        run("--quick", "--only", "terrain 12x12", "--out", str(out))
+    found = json.loads(out.read_text())["rows"]
+    assert [row["regime"] for row in found] == [row["regime"] for row in rows] == ["early", "late"]
+
+
 def test_a_task_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(rv.InputError, match="matches none"):
         run("--quick", "--only", "nonsense", "--out", str(tmp_path / "steps.json"))

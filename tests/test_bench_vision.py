@@ -1,22 +1,18 @@
 """`revealed bench vision`: the experiments as tables, the choice of steps, runs that go on."""
 
 import base64
-import io
 import json
 import shlex
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-import revealed as rv
 from revealed.bench import vision_parts, vision_run
-from revealed.bench.runs import FINISHED, UNFINISHED, RunConfig, read_runs
+from revealed.bench.runs import FAILED, FINISHED, UNFINISHED, RunConfig, read_run, read_runs
 from revealed.bench.vision_choice import pick, read_picks, tried, write_picks
 from revealed.bench.vision_data import draw, load, prepare
-from revealed.bench.vision_gallery import as_cells, png, write_gallery
 from revealed.bench.vision_parts import (
     CHOOSING,
     OPTIMISERS,
@@ -268,7 +264,8 @@ def test_a_time_limit_ends_it_and_the_same_command_goes_on(
 
 
 def test_a_run_says_how_it_is_performed_again(tmp_path):
-    bench(tmp_path, "--only", "terrain", "--methods", "Ours, robust", "--ties", "--half")
+    asked = ("--only", "terrain", "--methods", "Ours, robust", "--ties", "--half")
+    bench(tmp_path, *asked, "--views", "all")
     (run,) = read_runs(tmp_path)
     words = shlex.split(run["command"])
     assert words[:2] == ["revealed", "bench"]
@@ -278,6 +275,37 @@ def test_a_run_says_how_it_is_performed_again(tmp_path):
     assert after == before
 
 
+def test_views_are_on_for_every_method_alike_and_told(tmp_path, capsys):
+    asked = ("--only", "terrain", "--methods", "Ours;SPO+")
+    bench(tmp_path / "plain", *asked)
+    assert "mirrored" not in capsys.readouterr().out
+    bench(tmp_path / "views", *asked, "--views", "all")
+    assert "maps also mirrored and turned in training" in capsys.readouterr().out
+    content = json.loads((tmp_path / "views" / "sweep.json").read_text("utf-8"))
+    assert content["settings"]["steps"] == {"terrain 6x6": "chosen"}
+    assert content["settings"]["views"] == {"terrain 6x6": "all"}
+    assert content["command"].endswith("--views 'all'")
+    plain, seen = (
+        {run["config"]["label"]: run for run in read_runs(tmp_path / name)}
+        for name in ("plain", "views")
+    )
+    for label, run in seen.items():
+        assert run["config"]["training"]["views"] == "all"
+        assert "--views all" in run["command"]
+        assert "views" not in plain[label]["config"]["training"]  # known runs keep their names
+        assert run["epochs"][-1]["loss"] != plain[label]["epochs"][-1]["loss"]
+
+
+@pytest.mark.parametrize(
+    "wrong, told",
+    [(("--views", "all"), "--only terrain"), (("--views", "x", "--only", "terrain"), "mirrored")],
+)
+def test_views_of_digits_and_unknown_ones_are_refused_before_any_run(tmp_path, capsys, wrong, told):
+    assert bench(tmp_path, *wrong) == 2
+    assert told in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_steps_from_a_file_need_no_choice(tmp_path):
     path = tmp_path / "steps.json"
     path.write_text('{"terrain 6x6": {"Ours": {"optimiser": "adagrad", "step": 0.02}}}', "utf-8")
@@ -285,6 +313,8 @@ def test_steps_from_a_file_need_no_choice(tmp_path):
     (run,) = read_runs(tmp_path / "out")
     assert (run["config"]["optimiser"], run["config"]["step"]) == ("adagrad", 0.02)
     assert not (tmp_path / "out" / "choice").exists()
+    content = json.loads((tmp_path / "out" / "sweep.json").read_text("utf-8"))
+    assert content["settings"]["steps"] == {"terrain 6x6": "given"}
 
 
 def test_a_folder_of_another_kind_is_refused(tmp_path, capsys):
@@ -306,6 +336,29 @@ def test_a_run_that_leaves_all_bounds_has_diverged(tmp_path):
     run = perform(config, Where("cpu", tmp_path), thorough=False)
     assert run["status"] == "diverged"
     assert run["final"] is None
+
+
+def test_runs_on_a_device_that_gave_way_are_left_for_another_time(tmp_path, monkeypatch, capsys):
+    asked = ("--only", "terrain", "--methods", "Ours", "--seeds", "2")
+
+    def broken(*args, **settings):
+        raise RuntimeError("CUDA error: unspecified launch failure")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("revealed.vision.train", broken)
+        assert bench(tmp_path / "sound", *asked) == 0  # the device works: each candidate failed
+        assert read_run(next((tmp_path / "sound").rglob("runs/*.json")))["status"] == FAILED
+        patched.setattr(vision_run, "_works", lambda device: False)
+        assert bench(tmp_path / "lost", *asked) == 0
+        assert not list((tmp_path / "lost").rglob("runs/*.json"))
+        assert "2 are left" in capsys.readouterr().out
+    assert bench(tmp_path / "lost", *asked) == 0
+    assert [run["status"] for run in read_runs(tmp_path / "lost")] == [FINISHED, FINISHED]
+
+
+def test_a_device_is_asked_whether_it_still_works():
+    assert vision_run._works("cpu")
+    assert not vision_run._works("meta:0")  # computes nothing
 
 
 # --- tables and targets --------------------------------------------------------------------------
@@ -350,24 +403,6 @@ def test_validation_decides_which_of_ours_stands_for_ours():
 # --- the gallery ---------------------------------------------------------------------------------
 
 
-def test_decisions_as_cells():
-    paths = rv.problems.grid_shortest_path(3, 3, neighbors=8)
-    costs = np.ones((1, paths.n_variables))
-    assert as_cells(paths, paths.solve(costs).x[0]) == [[0, 0], [1, 1], [2, 2]]
-    pairs = rv.problems.grid_matching(2, 2)
-    graph = pairs.structure
-    across = np.abs(graph.tails - graph.heads) == 1
-    assert as_cells(pairs, across.astype(float)) == [[[0, 0], [0, 1]], [[1, 0], [1, 1]]]
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-def test_pictures_survive_the_png(channels):
-    image = pytest.importorskip("matplotlib.image")
-    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, channels), np.uint8)
-    read = image.imread(io.BytesIO(png(pixels)), format="png")
-    assert np.array_equal(np.round(read * 255).astype(np.uint8).reshape(pixels.shape), pixels)
-
-
 @pytest.mark.parametrize("part", ["terrain 6x6", "matching 6x6"])
 def test_the_gallery_shows_what_was_seen_and_learnt(tmp_path, part):
     bench(tmp_path, "--only", part, "--methods", "Ours;ST;BB;SPO+")
@@ -390,9 +425,3 @@ def test_the_gallery_shows_what_was_seen_and_learnt(tmp_path, part):
             else:
                 cells = sorted(tuple(cell) for pair in method["predicted"] for cell in pair)
                 assert cells == [(r, c) for r in range(4) for c in range(4)]
-
-
-def test_without_pictures_there_is_no_gallery(tmp_path):
-    data = draw(SMALL | {"sizes": [1, 0, 1]})
-    assert write_gallery(tmp_path, "terrain 6x6", data, []) is None
-    assert list(Path(tmp_path).iterdir()) == []

@@ -144,6 +144,83 @@ def test_bad_folders_get_a_sentence(tmp_path):
         load_boards(folder)
 
 
+def changed(array, place, value):
+    array = array.copy()
+    array[place] = value
+    return array
+
+
+SPOILT = {
+    "train_full_images": {
+        "pictures": lambda a: a[:, :-1],
+        "multiple of 2": lambda a: np.zeros((3, 31, 31, 1), np.uint8),
+        "uint8 pictures": lambda a: a.astype(np.int16),
+        "plain numbers": lambda a: a.astype(object),
+    },
+    "val_board": {
+        "from 0 to 9": lambda a: changed(a, (0, 0, 0), 10),
+        "whole numbers": lambda a: a.astype(np.float64),
+        r"\(1, 2, 2\)": lambda a: a.reshape(1, 4),
+        r"\(2, H, H, 1\)": lambda a: np.repeat(a, 2, axis=0),
+    },
+    "test_perfect_matching": {
+        "from 0 to 1": lambda a: changed(a, (0, 0), 2),
+        r"\(1, 4\)": lambda a: a[:, :3],
+        "join each cell": lambda a: changed(a, 0, 1),
+        r"got \(\) float64": lambda a: np.array(0.5),
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "name, words", [(name, words) for name, faults in SPOILT.items() for words in faults]
+)
+def test_arrays_that_are_no_boards_are_refused_even_unverified(tmp_path, name, words):
+    folder = write_boards(tmp_path, (3, 1, 1), side=2)
+    path = folder / f"{name}.npy"
+    np.save(path, SPOILT[name][words](np.load(path)), allow_pickle=True)
+    with pytest.raises(rv.InputError, match=words):
+        load_boards(folder, verify=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[4]",
+        "{}",
+        '{"side": "2"}',
+        '{"side": true}',
+        '{"side": 2.0}',
+        '{"side": 3}',
+        '{"side": -2}',
+        '{"side": 1000000000000}',
+        "[" * 100_000,
+    ],
+    ids=lambda text: text[:16] or "empty",
+)
+def test_facts_that_say_no_size_are_refused(tmp_path, text):
+    folder = write_boards(tmp_path, (1, 1, 1), side=2)
+    (folder / "boards.json").write_text(text, "utf-8")
+    with pytest.raises(rv.InputError, match=r"boards\.json in .* SHA256 sum"):
+        load_boards(folder)
+    with pytest.raises(rv.InputError, match=r"boards\.json must"):
+        load_boards(folder, verify=False)
+
+
+def test_boards_without_their_sums_are_read_only_on_request(tmp_path):
+    folder = write_boards(tmp_path, (1, 1, 1), side=2)
+    (folder / "SHA256SUMS").unlink()
+    with pytest.raises(rv.InputError, match="`verify=False`"):
+        load_boards(folder)
+    assert len(load_boards(folder, verify=False).train) == 1
+
+
+def test_an_empty_split_is_read_back(tmp_path):
+    folder = write_boards(tmp_path, (1, 0, 0), side=2)
+    assert [len(split) for split in splits(load_boards(folder))] == [1, 0, 0]
+
+
 def test_samples_are_drawn_with_their_matchings(tmp_path, boards):
     assert draw_samples(boards, tmp_path / "a.png", count=2).read_bytes()[:4] == b"\x89PNG"
 

@@ -1,5 +1,8 @@
 """The command line: help, exit codes, and errors as one sentence without a traceback."""
 
+import json
+import os
+import signal
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -97,6 +100,101 @@ def test_interrupt(monkeypatch, capsys):
     assert "interrupted" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("argv", [["doctor", "--json"], ["doctor", "--json", "--nonsense"]])
+def test_machines_are_told_of_wrong_arguments_in_json(argv, capsys):
+    assert exit_code(argv) == 2
+    out, err = capsys.readouterr()
+    assert "--problem" in json.loads(out)["error"]
+    assert "usage: revealed doctor" in err
+
+
+@pytest.mark.parametrize(
+    "error, code, words",
+    [
+        (InputError("It is empty."), 2, "It is empty."),
+        (FileNotFoundError(2, "No such file", "x"), 2, "Cannot use 'x': No such file."),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_machines_are_told_of_trouble_in_json(monkeypatch, capsys, error, code, words):
+    def add_arguments(parser):
+        parser.add_argument("--json", action="store_true")
+
+    def run(args):
+        raise error
+
+    module = SimpleNamespace(add_arguments=add_arguments, run=run)
+    monkeypatch.setattr(cli.importlib, "import_module", lambda name: module)
+    assert cli.main(["demo", "--json"]) == code
+    assert json.loads(capsys.readouterr().out) == {"error": words}
+
+
+WAITING = """
+import sys, time, types
+numpy = types.ModuleType("numpy")
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            print("importing", flush=True)
+            time.sleep(600)
+sys.meta_path.insert(0, Slow())
+from revealed.cli import main
+sys.exit(main(["doctor"]))
+"""
+
+
+def test_an_interrupt_while_packages_come_in_is_quiet():
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "importing\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (130, "revealed: interrupted\n")
+
+
+FAULTY = """
+import sys, types, revealed.cli as cli
+def add_arguments(parser): parser.add_argument("--json", action="store_true")
+def run(args): raise KeyError("boom")
+module = types.SimpleNamespace(add_arguments=add_arguments, run=run)
+cli.importlib = types.SimpleNamespace(import_module=lambda name: module)
+sys.argv = ["revealed", "demo", "--json"]
+sys.exit(cli.main())
+"""
+
+
+def test_a_fault_of_our_own_is_not_taken_for_a_finding():
+    done = subprocess.run([sys.executable, "-c", FAULTY], capture_output=True, text=True)
+    assert done.returncode == 70
+    assert "KeyError: 'boom'" in done.stderr
+    assert "fault of our own" in json.loads(done.stdout)["error"]
+
+
+@pytest.mark.parametrize("command, code", [(["--help"], 141), (["tour"], 0)])
+def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path, command, code):
+    """Nobody reads the pipe; the output is so short that it is written at the very end."""
+    environment = {name: v for name, v in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(
+        [sys.executable, "-m", "revealed", *command],
+        stdout=writes,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        timeout=300,
+    )
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
 def test_every_optional_package_names_an_extra_that_exists():
     import tomllib
     from pathlib import Path
@@ -110,5 +208,5 @@ def test_every_optional_package_names_an_extra_that_exists():
 
 def test_module_and_command_are_the_same():
     command = [sys.executable, "-m", "revealed", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (0, f"revealed {__version__}\n")

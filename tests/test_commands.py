@@ -180,7 +180,12 @@ def test_a_broken_decision_is_placed_in_its_file(tour, tmp_path, capsys):
     arguments = [*fit(tour), "--decisions", str(tmp_path / "d.csv"), "--out", str(tmp_path / "m")]
     assert main(arguments) == 2
     told = words(capsys)
-    assert "d.csv, line 4: Decision 2 breaks" in told
+    assert "d.csv, line 4: the decision breaks the plan: order_market is 26, it must be 21" in told
+    assert "Broken by 1 of 240 decisions" in told
+    there = [*tables(tour)[:2], "--decisions", str(tmp_path / "d.csv")]
+    for command in (["explain", "--rounds", "0"], ["explore", "--no-browser"]):
+        assert main([command[0], str(tour / "model"), *there, *command[1:]]) == 2
+        assert "d.csv, line 4: the decision breaks the plan" in words(capsys)
     assert "revealed doctor" in told
 
 

@@ -220,7 +220,8 @@ def test_the_estimator_learns_a_norm_constrained_problem(method):
 def test_infeasible_decisions_are_refused_or_repaired():
     problem = ConvexProgram(linear, 2, 2, inequalities=[lambda x: (x * x).sum() - 1.0])
     X = np.array([[3.0, 4.0], [0.6, 0.8]])
-    with pytest.raises(rv.InfeasibleDecisionError, match="Decision 0"):
+    told = r"Decision 0 breaks curved constraint 0 .* its value is 24, where at most 0 obeys"
+    with pytest.raises(rv.InfeasibleDecisionError, match=told):
         OptimalitySet(problem, X)
     sets = OptimalitySet(problem, X, infeasible="repair")
     assert np.abs(sets.decisions - [[0.6, 0.8], [0.6, 0.8]]).max() <= 1e-6
@@ -244,6 +245,13 @@ def test_what_cannot_be_served_is_refused_with_the_reason():
     logarithm = ConvexProgram(linear, 2, 2, inequalities=[lambda x: -x.log().sum()])
     with pytest.raises(InputError, match="SecondOrderCone"):
         OptimalitySet(logarithm, np.zeros((1, 2)))
+    short = torch.tensor([1.0, 2.0])  # float32, as torch makes of lists
+    with pytest.raises(InputError, match=r"`inequalities\[0\]` failed .* float64"):
+        ConvexProgram(linear, 2, 2, inequalities=[lambda x: short @ x - 1.0])
+    with pytest.raises(InputError, match=r"`objective` failed .* float64"):
+        ConvexProgram(lambda x, w: (short @ x) * w.sum(), 2, 2)
+    with pytest.raises(InputError, match=r"`inequalities\[0\]\(x\)` must return a tensor"):
+        ConvexProgram(linear, 2, 2, inequalities=[lambda x: float(x[0]) - 1.0])
     with pytest.raises(rv.ShapeError, match="one number"):
         ConvexProgram(lambda x, w: w * x, 2, 2)
     with pytest.raises(rv.ShapeError, match="variables"):
@@ -279,3 +287,59 @@ def test_equalities_join_rows_of_any_kind():
 def test_as_many_parameters_as_decisions():
     with pytest.raises(rv.ShapeError, match="2 costs and 3 decisions"):
         ConvexProgram(linear, 2, 2).objective(np.ones((2, 2)), np.ones((3, 2)))
+
+
+def in_units(name, s, h):
+    """A problem whose x is of size s and whose phi is of size h."""
+
+    def bowl(x, w):
+        return h * ((w * x).sum() / s + (x / s).square().sum())
+
+    def entropy(x, w):
+        return h * ((w * x).sum() + (x * (x / s).log()).sum()) / s
+
+    row = np.linspace(0.2, 1.0, 3)
+    if name == "entropy":
+        total = {"A_eq": np.ones((1, 3)), "b_eq": [s], "start": np.full(3, s / 3)}
+        return ConvexProgram(entropy, 3, 3, **total)
+    limits = {
+        "ball": {"inequalities": [lambda x: (x * x).sum() - (s / 2) ** 2]},
+        "cone": {"cones": [SecondOrderCone(np.eye(3), 0.1 * s, row, 0.3 * s)]},
+        "matrix": {"cones": [SemidefiniteCone(UNITS[:3], s / 4 * np.eye(ORDER))], "lb": -s},
+    }
+    return ConvexProgram(bowl, 3, 3, A_ub=row[None], b_ub=[s], **limits[name])
+
+
+@pytest.mark.parametrize("name", ["ball", "entropy", "cone", "matrix"])
+@pytest.mark.parametrize("s, h", [(1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1e-6, 1e6)])
+def test_no_choice_of_units_moves_the_best_decision(name, s, h):
+    w = np.array([[1.0, -0.5, 2.0], [-2.0, 3.0, 0.1]])
+    found = in_units(name, s, h).solve(w)
+    assert found.optimal.all()
+    assert np.abs(found.x / s - in_units(name, 1.0, 1.0).solve(w).x).max() <= 1e-6
+
+
+def test_costs_that_nearly_cancel_with_a_row_are_followed_round_a_ball():
+    """Long steps along the ball break it by their square, and must be taken all the same."""
+    ball, total = [lambda x: x.square().sum() - 1.0], {"A_eq": np.ones((1, 3)), "b_eq": [0.05]}
+    problem = ConvexProgram(linear, 3, 3, inequalities=ball, lb=-0.9, **total)
+    small = 1e-3 * np.array([[1.0, -2.0, 0.5]])
+    found = problem.solve(np.vstack([small, 1.0 + small, -1.0 + small]))
+    assert found.optimal.all()
+    assert np.abs(found.x - found.x[:1]).max() <= 1e-6
+
+
+@pytest.mark.parametrize("s", [1e-6, 1e-3, 1.0])
+@pytest.mark.parametrize("name", ["cone", "matrix"])
+def test_a_small_cone_is_read_like_a_large_one(name, s):
+    """The same corners and rows, and the decision comes back."""
+    problem = in_units(name, s, 1.0)
+    X = problem.solve(np.array([[1.0, -0.5, 2.0], [-2.0, 3.0, 0.1]])).x
+    sets = OptimalitySet(problem, X, 0.01)
+    large = OptimalitySet(in_units(name, 1.0, 1.0), X / s, 0.01)
+    corners = [part.normals is not None and part.normals.present.tolist() for part in (sets, large)]
+    assert corners[0] == corners[1]
+    assert (sets.row_active == large.row_active).all()
+    near = rv.project(np.zeros((2, 3)), sets)
+    assert near.solved.all()
+    assert np.abs(problem.solve(near.point).x - X).max() <= 1e-5 * s

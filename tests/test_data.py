@@ -43,10 +43,17 @@ def test_decisions_are_optimal_under_the_true_costs(generate):
 
 
 @pytest.mark.parametrize("generate", GENERATORS, ids=name_of)
-@pytest.mark.parametrize("sizes", [(0, 1, 1), (1, 1), (1, -1, 1), (1.5, 1, 1)], ids=str)
+@pytest.mark.parametrize("sizes", [(0, 1, 1), (1, 1), (1, -1, 1), (1.5, 1, 1), 5, None], ids=str)
 def test_impossible_sizes_are_refused(generate, sizes):
     with pytest.raises(rv.InputError, match="three whole numbers"):
         generate(sizes)
+
+
+@pytest.mark.parametrize("generate", GENERATORS, ids=name_of)
+@pytest.mark.parametrize("name, value", [("seed", -1), ("seed", "a"), ("degree", 1.5)])
+def test_impossible_numbers_are_refused(generate, name, value):
+    with pytest.raises(rv.InputError, match=f"`{name}` must be"):
+        generate(SIZES, **{name: value})
 
 
 def zero_one_fit(contexts, values):

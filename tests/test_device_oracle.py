@@ -8,9 +8,11 @@ installed) and CUDA (where there is a GPU). On a machine without pytest:
 everywhere.
 """
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from importlib.util import find_spec
 
 import numpy as np
@@ -24,7 +26,7 @@ from revealed import metrics
 from revealed._arrays import is_torch
 from revealed.errors import InputError, ShapeError
 from revealed.losses._basis import bases_of
-from revealed.losses._device_basis import DeviceBases
+from revealed.losses._device_basis import bases_on_device
 from revealed.losses._stream import NormalStream
 from revealed.oracle.batch import _block_size
 from revealed.oracle.gpu import solve_paths_on_device
@@ -250,8 +252,8 @@ def test_bases_found_on_a_device_are_the_cpus(case):
     there = sets.to("cpu")
     index = torch.tensor([len(sets) - 1, 0, 0])
     for own, other in (
-        (DeviceBases(there).of(there), bases_of(sets, None, CPU)),
-        (DeviceBases(there).of(there[index]), bases_of(sets[index.numpy()], None, CPU)),
+        (bases_on_device(there), bases_of(sets, None, CPU)),
+        (bases_on_device(there[index]), bases_of(sets[index.numpy()], None, CPU)),
     ):
         assert torch.equal(own.columns, other.columns)
         assert torch.equal(own.side, other.side)
@@ -262,10 +264,22 @@ def test_bases_on_a_device_outlive_forgetting(grid):
     problem, _, x, costs = grid
     loss, there = rv.losses.OptimalityMarginLoss(problem), rv.OptimalitySet(problem, x).to("cpu")
     first = loss(torch.from_numpy(costs), there)
-    kept = loss._on_device[there.table]
+    kept = bases_on_device(there).columns
     loss.forget()
     assert loss(torch.from_numpy(costs), there) == first
-    assert loss._on_device[there.table] is kept
+    assert bases_on_device(there).columns is kept
+
+
+def test_a_loss_does_not_hold_on_to_sets_that_nobody_needs_any_more(grid):
+    problem, _, x, costs = grid
+    loss = rv.losses.OptimalityMarginLoss(problem)
+    sets = rv.OptimalitySet(problem, x)
+    loss(torch.from_numpy(costs), sets.to("cpu"))
+    table = weakref.ref(sets.to("cpu").table)
+    assert table() is not None
+    del sets
+    gc.collect()
+    assert table() is None
 
 
 @needs_cuda

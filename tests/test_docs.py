@@ -6,7 +6,9 @@
 import importlib
 import importlib.util
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -20,7 +22,12 @@ PAGES = sorted(path for path in DOCS.rglob("*.md") if not {"generated", "_tools"
 PYTHON = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 ELSEWHERE = {"vision": "tests/test_docs_vision.py runs its example"}
-NEEDS = {"rv.from_pyepo": "PyEPO has an environment of its own; see tests/test_importers_pyepo.py"}
+NEEDS = {
+    "rv.from_pyepo": "PyEPO has an environment of its own; see tests/test_importers_pyepo.py",
+    "import pyepo": "the same; its block on guide/coming_from runs there, see below",
+    "from cvxpylayers": "not installed anywhere here; the block only shows what it is like",
+}
+PYEPO = ROOT / ".venv-pyepo/bin/python"
 
 # What a page takes as given, so that its examples can stay short.
 GIVEN = {
@@ -76,6 +83,21 @@ def test_python_blocks_run_one_after_the_other(page, tmp_path, monkeypatch):
             exec(code, names)
 
 
+@pytest.mark.skipif(not PYEPO.exists(), reason="`make pyepo` makes the environment it needs")
+def test_the_loop_of_pyepo_runs_where_pyepo_is(tmp_path):
+    page = (DOCS / "guide/coming_from.md").read_text("utf-8")
+    (block,) = [b for b in PYTHON.findall(page) if "import pyepo" in b]
+    told = subprocess.run(
+        [PYEPO, "-c", block + "print(f'regret {regret:.3f}')"],
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 0, told.stderr
+    assert 0 <= float(told.stdout.split("regret ")[1]) < 0.3
+
+
 # --- pages ---------------------------------------------------------------------------------------
 
 
@@ -95,6 +117,19 @@ def test_links_between_pages_lead_somewhere():
         for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text("utf-8")):
             made_at_build = "reports/" in target or "generated" in target
             assert made_at_build or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_contributing_speaks_of_files_that_there_are():
+    told = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    table = told.partition("## Where a line belongs")[2].partition("## How to add")[0]
+    rows = [line.split("|") for line in table.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) > 10
+    for _, _, places, tests, _ in rows:
+        found = re.findall(r"`([\w./]+(?:\.py|/))`", places)
+        assert found
+        assert all((ROOT / "src/revealed" / name).exists() for name in found), found
+        for name in re.findall(r"`(.+?)`", tests):
+            assert any((ROOT / "tests").glob(f"{name}.py")), name
 
 
 def test_public_names_are_in_the_reference():
@@ -175,6 +210,9 @@ def test_help_of_every_command_is_told(tools):
         (["see `project`s"], ["see ``project``\\ s"]),
         (["A formula:", "", "    a * b", "", "More."], "A formula:||::||       a * b|||More."),
         (["name : int", "    of |x|"], ["name : int", "    of \\|x\\|"]),
+        (["by Li, *Good", "Title* (2020), x* + y*"], ["by Li, *Good Title* (2020), x\\* + y\\*"]),
+        (["calls `f(a,", "b)` once"], ["calls ``f(a, b)`` once"]),
+        (["loss     x * x", "exact    x = y"], "::|   loss     x * x|   exact    x = y"),
     ],
 )
 def test_docstrings_become_text_that_means_what_it_says(tools, plain, expected):
@@ -197,3 +235,18 @@ def test_formulas_become_mathml():
         assert "<math" in tex2mathml(formula)
     # One half without braces would be read as twelve over what comes next.
     assert not re.search(r"\\t?frac\s*\w", pages)
+
+
+def test_what_is_left_of_an_example_that_is_gone_is_taken_away(tools, tmp_path):
+    pages, scripts = tmp_path / "gallery", tmp_path / "scripts"
+    for path in (
+        scripts / "plot_gone.py",
+        pages / "plot_gone.rst",
+        pages / "plot_shortest_path.rst",
+    ):
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    tools("parts").stage_examples(scripts)
+    assert [path.name for path in pages.iterdir()] == ["plot_shortest_path.rst"]
+    expected = {path.name for path in (ROOT / "examples").glob("plot_*.py")}
+    assert {path.name for path in scripts.glob("plot_*.py")} == expected

@@ -244,7 +244,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(name, tmp_path):
     straight, resumed = build(), build()
     expected = erm(straight, Z, sets, checkpoint=tmp_path / "straight", **common)
 
-    last = int(np.random.default_rng().integers(2, 15))  # any epoch will do
+    last = {"network": 5, "linear": 14}[name]  # any epoch will do
     program = textwrap.dedent(KILLED)
     folder = str(tmp_path / "killed")
     arguments = [str(Path(__file__).parent), name, folder, str(last)]
@@ -308,6 +308,24 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         erm(LinearModel(), Z, sets, step=0.5, **settings)
     with pytest.raises(rv.InputError, match="these differ: data"):
         erm(LinearModel(), Z + 1, sets, **settings)
+    for model in (LinearModel(ridge=0.5), LinearModel(fit_intercept=False)):
+        with pytest.raises(rv.InputError, match=r"these differ: (ridge|model)"):
+            erm(model, Z, sets, **settings)
+    with pytest.raises(rv.InputError, match="these differ: validation"):
+        erm(LinearModel(), Z, sets, validation=(Z, sets), **settings)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"tensors": "gone", "run": {}, "rows": []}'])
+def test_a_checkpoint_that_cannot_be_read_is_named(tmp_path, content):
+    (tmp_path / checkpoint.INDEX).write_text(content)
+    with pytest.raises(rv.InputError, match="cannot be read"):
+        erm(LinearModel(), *routes(), checkpoint=tmp_path, epochs=1)
+
+
+def test_a_file_is_no_place_for_checkpoints(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(rv.InputError, match="must be a folder"):  # before the first epoch
+        erm(LinearModel(), *routes(), checkpoint=tmp_path / "file", epochs=1)
 
 
 # --- bad input -----------------------------------------------------------------------------------
@@ -317,9 +335,13 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     "settings, words",
     [
         ({"optimiser": "newton"}, "armijo, preconditioned, sgd, adam, adagrad"),
-        ({"epochs": -1}, "`epochs` must be at least 0"),
-        ({"batch_size": 0}, "`batch_size` must be at least 1"),
+        ({"epochs": -1}, "`epochs` must be a whole number of at least 0"),
+        ({"batch_size": 0}, "`batch_size` must be a whole number of at least 1"),
         ({"step": 0.0}, "above 0"),
+        ({"step": "a"}, "`step` must be a finite number"),
+        ({"batch_size": 2.5}, "`batch_size` must be a whole number"),
+        ({"patience": 0}, "`patience` must be a whole number of at least 1"),
+        ({"tol": "a"}, "`tol` must be a finite number"),
         ({"decay": -1.0}, "at least 0"),
         ({"power": 3}, "2, 1 or 'huber'"),
         ({"patience": 5}, "validation"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -290,6 +291,16 @@ WRONG = [
     ({"patience": 3}, (Z, X), 'are for method="erm"'),
     ({"ridge": -0.1}, (Z, X), "`ridge` must be"),
     ({"max_iter": -2}, (Z, X), "at least 0"),
+    ({"max_iter": 1.5}, (Z, X), "`max_iter` must be a whole number"),
+    ({"max_iter": None, "method": "erm"}, (Z, X), "`max_iter` must be a whole number"),
+    ({"tol": "small"}, (Z, X), "`tol` must be a finite number"),
+    ({"model": "kernel", "n_components": 2.5}, (Z, X), "`n_components` must be a whole number"),
+    ({"model": "kernel", "gamma": -1.0}, (Z, X), "`gamma` must be a finite number"),
+    ({"random_state": -1}, (Z, X), "`random_state` must be a whole number"),
+    ({"model": torch.nn.Linear(7, 24)}, (Z, X), r"contexts of shape \(2, 3\).* it fails"),
+    ({"model": torch.nn.GRU(3, 24)}, (Z, X), "one tensor of costs"),
+    ({"model": torch.nn.Identity()}, (Z, X), "no parameters to learn"),
+    ({}, (np.full((60, 2), "wet"), X), "`Z` must be an array of numbers.*'wet'"),
     ({"method": "erm", "optimiser": "lbfgs"}, (Z, X), "armijo, preconditioned"),
 ]
 
@@ -298,6 +309,61 @@ WRONG = [
 def test_bad_input_meets_a_sentence(settings, data, words):
     with pytest.raises(ValueError, match=words):
         InverseRegressor(**({"problem": PATHS} | settings)).fit(*data)
+
+
+def test_bad_calls_meet_a_sentence():
+    est = InverseRegressor(PATHS, max_iter=1).fit(Z, X)
+    refused = [
+        (lambda: est.predict(Z, problem="roads"), "must be a LinearProgram; got str"),
+        (lambda: est.score(Z, X, sample_weight=np.ones(3)), "each of the 60 samples"),
+        (lambda: est.score(Z, X, sample_weight=np.zeros(60)), "zero for every sample"),
+        (lambda: est.fit(Z, X, sample_weight=-np.ones(60)), "got -1.0 at sample 0"),
+    ]
+    for call, words in refused:
+        with pytest.raises(rv.InputError, match=words):
+            call()
+
+
+def test_features_of_other_entries_than_the_problem_has_are_refused():
+    rng = np.random.default_rng(0)
+    mixed = [rng.random((24, 2)), rng.random((4, 2))]  # the second is of another problem
+    est = InverseRegressor(PATHS, max_iter=1).fit(rng.random((60, 24, 2)), X)
+    with pytest.raises(rv.ShapeError, match=r"`Z\[1\]` has features of 4 entries"):
+        est.predict(mixed)
+    assert est.predict(mixed[:1]).shape == (1, 24)
+
+
+def test_a_fit_that_fails_leaves_nothing_half_done():
+    est = InverseRegressor(PATHS, max_iter=2)
+    with pytest.raises(rv.InfeasibleDecisionError):
+        est.fit(Z, 2 * X)
+    with pytest.raises(NotFittedError):
+        est.predict(Z)
+    before = est.partial_fit(Z, X).coef_.copy()
+    with pytest.raises(rv.InfeasibleDecisionError):
+        est.fit(Z, 2 * X)
+    assert np.array_equal(est.model_.coef, before)
+    assert est.n_iter_ == 1
+    est.fit(Z, X).partial_fit(Z, X)
+    assert est.n_iter_ == 3  # two updates and one more
+
+
+@pytest.mark.parametrize("method", ["pocs", "erm"])
+def test_a_sample_that_weighs_more_is_one_that_comes_more_often(method):
+    rng, problem = np.random.default_rng(3), rv.problems.knapsack([3.0, 5, 4, 7], 9.0)
+    Z = rng.standard_normal((12, 2))
+    X = problem.solve(-1 - rng.random((12, 4))).x  # no model explains them all
+    weight = np.where(np.arange(12) < 6, 9.0, 1.0)
+    est = InverseRegressor(problem, method=method, max_iter=400, tol=0.0, threads=1)
+    weighed = clone(est).fit(Z, X, sample_weight=weight).history_["h"][-1]
+    rows = np.repeat(np.arange(12), weight.astype(int))
+    repeated = clone(est).fit(Z[rows], X[rows]).history_["h"][-1]
+    plain = clone(est).fit(Z, X)
+    own = rv.losses.projection_loss(
+        plain.predict_cost(Z), rv.OptimalitySet(problem, X), weights=weight
+    )
+    assert weighed == pytest.approx(repeated, rel=1e-3)
+    assert weighed < 0.99 * own
 
 
 def test_decisions_and_true_costs_at_once_are_refused():

@@ -1,12 +1,15 @@
 """Every example runs as it stands, headless, and leaves a picture; each is short."""
 
+import os
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("plot_*.py"))
@@ -37,6 +40,7 @@ def test_there_is_one_for_each_problem():
         "inverse_reinforcement",
         "portfolio",
         "rational_choice",
+        "several_processes",
         "shortest_path",
     ]
 
@@ -85,3 +89,45 @@ def test_hikers_dislikes_are_learned_and_routes_planned(run_example):
     np.testing.assert_allclose(names["learned"], names["DISLIKE"], rtol=0.15)
     learned, shortest = names["extra"]
     assert learned < 0.01 < shortest
+
+
+WORKER = """
+import runpy, sys
+import numpy as np
+names = runpy.run_path(sys.argv[1])
+weights = [weight.detach().numpy() for weight in names["net"].parameters()]
+np.savez(f"{sys.argv[2]}/{names['rank']}_of_{names['world']}.npz", *weights)
+"""
+
+
+def test_two_processes_make_the_network_that_one_makes(run_example, tmp_path):
+    script = EXAMPLES / "plot_several_processes.py"
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    picture, told, names = run_example(script)
+    torch.set_num_threads(threads)
+    assert picture.stat().st_size > 20_000
+    assert told.startswith("1 process(es): loss")
+    assert names["losses"][-1] < 0.3 * names["losses"][0]
+    assert names["misses"][-1] < names["misses"][0]
+
+    worker = tmp_path / "worker.py"
+    worker.write_text(WORKER, "utf-8")
+    torchrun = "-m torch.distributed.run --nproc-per-node 2 --rdzv-backend c10d".split()
+    words = [sys.executable, *torchrun, "--rdzv-endpoint=localhost:0", worker, script, tmp_path]
+    here = {"GLOO_SOCKET_IFNAME": "lo", "MPLBACKEND": "agg", "PYTHONPATH": str(EXAMPLES)}
+    found = subprocess.run(
+        words,
+        env={**os.environ, **here, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert found.returncode == 0, found.stderr
+    assert "2 process(es)" in found.stdout
+    alone = [weight.detach().numpy() for weight in names["net"].parameters()]
+    for rank in range(2):
+        with np.load(tmp_path / f"{rank}_of_2.npz") as together:
+            for one, two in zip(alone, together.values(), strict=True):
+                # 96 steps, each of projections that are right to 1e-8.
+                np.testing.assert_allclose(two, one, rtol=0, atol=1e-8)

@@ -49,7 +49,7 @@ def address():
 
 
 def ask(address, path, content=None, host=None, method=None):
-    connection = http.client.HTTPConnection(address, timeout=30)
+    connection = http.client.HTTPConnection(address, timeout=300)
     body = None if content is None else content if isinstance(content, str) else json.dumps(content)
     headers = {} if host is None else {"Host": host}
     connection.request(method or ("GET" if body is None else "POST"), path, body, headers)
@@ -179,10 +179,10 @@ def page(request, browser, address):
 
 
 def wait(browser, condition):
-    """Until the page has come to a state; half a minute is far too long."""
+    """Until the page has come to a state; it takes no time, unless the machine is busy."""
     done = browser.run(
         f"""new Promise(done => {{
-            const end = Date.now() + 30000;
+            const end = Date.now() + 120000;
             (function look() {{
                 if ({condition}) done(true);
                 else if (Date.now() > end) done(false);

@@ -96,6 +96,17 @@ def test_projection_is_idempotent_and_a_slice_gives_the_same(name):
     assert np.allclose(part.point, near.point[[3, 0]], atol=AGREE, equal_nan=True)
 
 
+@pytest.mark.parametrize("name", ["not below 0", "tied", "vertices", "own features"])
+def test_without_a_margin_nothing_predicted_explains_everything(name):
+    """All is 0, so there is no size to measure rounding against."""
+    form = FORMS[name]
+    X, _ = decisions(form, np.random.default_rng(2))
+    nothing = np.zeros((len(X), form.n_parameters))
+    near = rv.project(nothing, OptimalitySet(GRID, X, 0.0, form=form))
+    assert near.solved.all()
+    assert np.abs(near.point).max() <= 1e-12
+
+
 def test_both_ways_to_obey_limits_agree():
     X, q = decisions(FORMS["in a box"], np.random.default_rng(5), B=12)
     sets = OptimalitySet(GRID, X, 0.1, form=FORMS["in a box"])

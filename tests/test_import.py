@@ -64,6 +64,12 @@ def test_import_loads_nothing_heavy(call):
     assert done.stdout.strip() == "[]"
 
 
+def test_names_bring_their_packages_when_they_are_used():
+    there = "print(sorted({'numpy', 'numba', 'scipy'} & {*sys.modules}))"
+    done = run_python(f"import sys, revealed.cli; {there}; revealed.project; {there}")
+    assert done.stdout.split("\n")[:2] == ["[]", "['numba', 'numpy', 'scipy']"]
+
+
 @pytest.mark.parametrize("missing", [ABSENT, BROKEN], ids=["absent", "broken"])
 def test_blocker_blocks(missing):
     done = run_python(missing + "import rich")

@@ -221,6 +221,7 @@ def unfit(objective, more=()):
         (lambda c, x, d: cp.Minimize(c @ x), [lambda c, x: c @ x <= 1], "constraint 2 too"),
         (lambda c, x, d: cp.Minimize(cp.abs(c @ x)), [], "inside a function"),
         (lambda c, x, d: cp.Minimize(cp.max(cp.multiply(c, x))), [], "inside a function"),
+        (lambda c, x, d: cp.Minimize(cp.sum_squares(x - c)), [], "or a square"),
         (lambda c, x, d: cp.Minimize(cp.norm(c) * cp.sum(x)), [], r"linear in its parameters"),
         (lambda c, x, d: cp.Minimize(c @ x + d @ x), [], "d has none"),
         (lambda c, x, d: cp.Minimize(c @ x + cp.norm(x)), [], "it has norms"),
@@ -272,3 +273,10 @@ def test_decisions_as_a_solver_leaves_them_are_completed():
     assert model.problem.constraint_violation(X).max() <= 1e-5
     sets = rv.OptimalitySet(model.problem, X, 0.0, form=model.form)
     assert rv.project(w, sets).distance.max() <= 1e-4
+
+
+def test_a_parameter_that_multiplies_a_curvature_is_refused_with_the_reason():
+    x, c = cp.Variable(3), cp.Parameter(nonneg=True)
+    problem = cp.Problem(cp.Minimize(c * cp.sum_squares(x) + x[0]), [x >= 0, cp.sum(x) == 1])
+    with pytest.raises(InputError, match=r"multiplies a quadratic term .* rv\.QuadraticProgram"):
+        rv.from_cvxpy(problem, c)

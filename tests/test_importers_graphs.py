@@ -134,6 +134,12 @@ def test_paths_are_learnt_with_one_cost_for_both_ways():
         (roads(), {"kind": "matching"}, "undirected"),
         (nx.complete_graph(5), {"kind": "matching"}, "even in number; got 5"),
         (nx.DiGraph([(0, 1, {"weight": 1}), (1, 2)]), {"source": 0, "target": 2}, "all or to none"),
+        (
+            nx.DiGraph([(0, 1, {"capacity": -1})]),
+            {"kind": "flow"},
+            r"\(0, 1\) must be .* at least 0",
+        ),
+        (nx.DiGraph([(0, 1, {"capacity": None})]), {"kind": "flow"}, "left out for no limit"),
         (nx.DiGraph([(0, 1, {"weight": "x"})]), {"source": 0, "target": 1}, "'weight' of edge"),
     ],
     ids=str,

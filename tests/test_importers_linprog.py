@@ -95,15 +95,30 @@ def test_integers_are_relaxed_with_a_warning():
         ({"bounds": "all"}, "pairs"),
         ({"bounds": [(2, 1)]}, "must not exceed"),
         ({"c": [1.0, np.nan, 0.0]}, "`c` must be finite; got nan at entry 1"),
-        ({"c": [[1.0], [2.0]]}, "one for each variable"),
+        ({"c": [[1.0, 0.0], [2.0, 0.0]]}, "one for each variable"),
         ({"integrality": [0, 1]}, "`integrality`"),
         ({"integrality": 5}, "`integrality`"),
         ({"names": ["a", "b"]}, "3 different names"),
         ({"names": ["a", "b", "a"]}, "3 different names"),
-        ({"A_ub": np.ones((1, 4)), "b_ub": [1.0]}, "`lb` must be"),
+        ({"A_ub": np.ones((1, 4)), "b_ub": [1.0]}, "`A_ub` must have a column for each of the 3"),
     ],
     ids=str,
 )
 def test_wrong_arguments_meet_a_sentence(arguments, words):
     with pytest.raises(InputError, match=words):
         rv.from_linprog(**{"c": COST} | arguments)
+
+
+def test_columns_are_laid_flat_and_what_tells_how_to_solve_is_left_out():
+    """As scipy takes them: (n, 1) costs, (m, 1) right-hand sides, all of its keywords."""
+    given = {"c": COST[:, None], "A_ub": A_ub, "b_ub": b_ub[:, None], "A_eq": A_eq, "b_eq": [[2.0]]}
+    how = {"method": "highs", "callback": None, "options": {"presolve": True}, "x0": None}
+    model = rv.from_linprog(**given, **how)
+    answer = model.problem.solve(model.cost[None])
+    assert answer.objective[0] == pytest.approx(linprog(**given, **how).fun)
+    assert model.problem.n_instances in (None, 1)
+
+
+def test_costs_for_other_variables_meet_a_sentence():
+    with pytest.raises(ShapeError, match=r"`A_ub` must have a column for each of the 2 variables"):
+        rv.from_linprog(COST[:2], A_ub, b_ub)

@@ -406,3 +406,9 @@ def test_netlib_is_read_as_highs_reads_it(path):
     np.testing.assert_allclose(model.problem.A_eq @ x, activity[equal], rtol=1e-12, atol=1e-9)
     expected = [*activity[above], *-activity[below]]
     np.testing.assert_allclose(model.problem.A_ub @ x, expected, rtol=1e-12, atol=1e-9)
+
+
+def test_a_free_name_with_a_blank_in_it_is_refused_with_the_reason(tmp_path):
+    text = "NAME\nROWS\n N cost\n L row one\nCOLUMNS\n x cost 1\nENDATA\n"
+    with pytest.raises(InputError, match=r"line 4: .* one name, without blanks in it; got L row"):
+        rv.read_mps(write(tmp_path, text))

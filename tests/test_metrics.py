@@ -368,6 +368,8 @@ def test_other_bad_input_meets_a_sentence(grid):
         (metrics.suboptimality, {"costs": C, "decisions": sets}, "margin=None"),
         (metrics.in_set, {"costs": C, "decisions": X, "margin": -1.0}, "at least 0"),
         (metrics.accuracy, {"costs": C, "decisions": X, "draws": 5}, "even number"),
+        (metrics.accuracy, {"costs": C, "decisions": X, "seed": -1}, "`seed` must be a whole"),
+        (metrics.in_set, {"costs": C, "decisions": X, "tol": np.nan}, "`tol` must be a finite"),
         (metrics.accuracy, {"costs": C, "decisions": X + 1}, "breaks equality row"),
         (
             metrics.estimate_loss,

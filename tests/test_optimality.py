@@ -45,10 +45,28 @@ STATES = [
 
 @pytest.mark.parametrize("lb, ub, x, state", STATES)
 def test_the_state_of_an_entry(lb, ub, x, state):
-    shared = rv.LinearProgram(lb=[lb], ub=[ub])
-    own = rv.LinearProgram(lb=[[lb], [0.0]], ub=[[ub], [1.0]])
-    assert rv.OptimalitySet(shared, [[x]]).entry_state.tolist() == [[state]]
-    assert rv.OptimalitySet(own, [[x], [0.0]]).entry_state.tolist() == [[state], [LOWER]]
+    """In a problem of size 1, which the second entry sees to."""
+    shared = rv.LinearProgram(lb=[lb, 0.0], ub=[ub, 1.0])
+    own = rv.LinearProgram(lb=[[lb, 0.0], [0.0, 0.0]], ub=[[ub, 1.0], [1.0, 1.0]])
+    assert rv.OptimalitySet(shared, [[x, 0.5]]).entry_state.tolist() == [[state, FREE]]
+    read = rv.OptimalitySet(own, [[x, 0.5], [0.0, 1.0]]).entry_state.tolist()
+    assert read == [[state, FREE], [LOWER, UPPER]]
+
+
+@pytest.mark.parametrize("s", [1e-9, 1e-6, 1e-3, 1.0])
+def test_small_problems_are_read_like_large_ones(s):
+    """Right-hand sides, bounds and decisions of any size below 1 tell the same states."""
+    rng = np.random.default_rng(5)
+    A, b, ub = rng.random((3, 6)), np.array([1.0, 1.3, 9.0]), 0.8
+    X = rv.LinearProgram(A_ub=A, b_ub=b, ub=ub).solve(rng.normal(size=(8, 6))).x
+    large = rv.OptimalitySet(rv.LinearProgram(A_ub=A, b_ub=b, ub=ub), X)
+    problem = rv.LinearProgram(A_ub=A, b_ub=s * b, ub=s * ub)
+    small = rv.OptimalitySet(problem, s * X)
+    assert (small.entry_state == large.entry_state).all()
+    assert (small.row_active == large.row_active).all()
+    with pytest.raises(InfeasibleDecisionError, match="relative violation"):
+        rv.OptimalitySet(problem, s * (X + 1e-3))
+    assert np.abs(problem.solve(rng.normal(size=(8, 6))).x).max() <= s * (ub + 1e-9)
 
 
 ROWS = [
@@ -270,6 +288,9 @@ def test_indices_that_do_not_exist():
         sets[3]
     with pytest.raises(ShapeError, match="mask"):
         sets[np.array([True])]
+    for index in ([[1], [2, 3]], slice(0.5, 2)):
+        with pytest.raises(InputError, match="must hold integers"):
+            sets[index]
     with pytest.raises(InputError, match="integers"):
         sets["a"]
 

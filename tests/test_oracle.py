@@ -425,3 +425,19 @@ def test_a_solution_is_frozen():
     assert isinstance(solution, Solution)
     with pytest.raises(AttributeError):
         solution.x = None  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("solver", ["highspy", "scipy"])
+@pytest.mark.parametrize("s", [1e-9, 1e-6, 1e6, 1e9])
+def test_no_choice_of_units_moves_the_best_decision(s, solver, monkeypatch):
+    """Solvers' tolerances are absolute; right-hand sides and bounds need not be near 1."""
+    if solver == "scipy":
+        monkeypatch.setitem(sys.modules, "highspy", None)
+        monkeypatch.delitem(sys.modules, "revealed.oracle.highs", raising=False)
+    rng = np.random.default_rng(0)
+    A, x = rng.normal(size=(4, 9)), rng.random((20, 9))
+    b, c = x @ A.T + 0.1, rng.normal(size=(20, 9))
+    plain = LinearProgram(A_ub=A, b_ub=b, ub=x + 1.0).solve(c)
+    found = LinearProgram(A_ub=A, b_ub=s * b, ub=s * (x + 1.0)).solve(c)
+    assert found.optimal.all()
+    np.testing.assert_allclose(found.x / s, plain.x, rtol=0, atol=1e-9)

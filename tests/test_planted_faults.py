@@ -1,62 +1,18 @@
 """Faults put into a planner's files on purpose: the doctor or the loader must name each one."""
 
-import csv
 import json
 import shutil
 
 import pytest
 
+from planner_files import Files, append, change, column, rename
 from revealed.cli import main
 from revealed.tour import copy_files
-
-
-class Files:
-    """A planner's files that a test may spoil."""
-
-    def __init__(self, folder):
-        copy_files(folder)
-        self.folder = folder
-        self.contexts = folder / "contexts.csv"
-        self.decisions = folder / "decisions.csv"
-        self.plan = folder / "plan.mps"
-
-    def rows(self, path):
-        with open(path, newline="") as file:
-            return list(csv.reader(file))
-
-    def write(self, path, rows, delimiter=","):
-        with open(path, "w", newline="") as file:
-            csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
-
-    def edit(self, path, row, column, value):
-        """Replace a cell; row 1 is the first after the names. A function is given the old one."""
-        rows = self.rows(path)
-        at = rows[0].index(column)
-        rows[row][at] = value(rows[row][at]) if callable(value) else value
-        self.write(path, rows)
-
-    def doctor(self, *options):
-        """Exit code of the doctor."""
-        return main(
-            [
-                "doctor",
-                *("--problem", str(self.plan)),
-                *("--contexts", str(self.contexts)),
-                *("--decisions", str(self.decisions)),
-                *options,
-            ]
-        )
 
 
 @pytest.fixture
 def files(tmp_path):
     return Files(tmp_path / "tour")
-
-
-def rename(files, path, old, new):
-    rows = files.rows(path)
-    rows[0][rows[0].index(old)] = new
-    files.write(path, rows)
 
 
 def swap_names(files):
@@ -79,11 +35,6 @@ def send_nothing(files):
     files.write(files.decisions, rows)
 
 
-def append(files, path, row):
-    rows = files.rows(path)
-    files.write(path, [*rows, row])
-
-
 def repeat_day(files):
     for path in (files.contexts, files.decisions):
         rows = files.rows(path)
@@ -97,11 +48,6 @@ def contradict(files):
     append(files, files.decisions, ["2027-01-01", *other[1:]])
 
 
-def column(files, name, value):
-    rows = files.rows(files.contexts)
-    files.write(files.contexts, [[*rows[0], name], *([*row, value(row)] for row in rows[1:])])
-
-
 def average_two(files):
     rows = files.rows(files.decisions)
     one = rows[1]
@@ -113,10 +59,6 @@ def average_two(files):
 def same_every_day(files):
     rows = files.rows(files.decisions)
     files.write(files.decisions, [rows[0], *([row[0], *rows[1][1:]] for row in rows[1:])])
-
-
-def change(path, row, name, value):
-    return lambda files: files.edit(getattr(files, path), row, name, value)
 
 
 # What is spoilt, how, what the report must say, and the exit code.

@@ -288,8 +288,79 @@ def test_what_a_solver_calls_optimal_is_not_believed(monkeypatch, name):
 
 
 def test_the_right_answer_with_its_multipliers_is_believed():
-    from revealed.oracle.quadratic import _is_best, polyhedron_rows
+    from revealed.oracle.first_order import Program, left_over
+    from revealed.oracle.quadratic import polyhedron_rows
 
     polyhedron = rv.LinearProgram(A_eq=np.ones((1, 2)), b_eq=[1.0])
-    given = (polyhedron, np.eye(2), np.zeros(2), polyhedron_rows(polyhedron))
-    assert _is_best(*given, np.array([0.5, 0.5]), np.array([-0.5, 0.0, 0.0]))
+    program = Program.of(np.eye(2), np.zeros(2), *polyhedron_rows(polyhedron))
+    assert left_over(program, np.array([0.5, 0.5]), 2.0 * np.array([-0.5, 0.0, 0.0])) == 0.0
+
+
+SCALED = {  # what is multiplied by s -> Q, rows, right-hand sides and bounds, c; and x with them
+    "b and c": lambda s: (1.0, 1.0, s, s, s),
+    "b, and Q divided": lambda s: (1.0 / s, 1.0, s, 1.0, s),
+    "Q and c": lambda s: (s, 1.0, 1.0, s, 1.0),
+    "rows": lambda s: (1.0, s, 1.0, 1.0, 1.0),
+    "everything": lambda s: (s, s, s, s * s, s),
+}
+
+
+@pytest.mark.parametrize("what", SCALED)
+@pytest.mark.parametrize("s", [1e-9, 1e-6, 1e6, 1e9])
+def test_no_choice_of_units_moves_the_best_decision(what, s):
+    rng = np.random.default_rng(4)
+    limits, Q, c = portfolio(rng), risk(rng), rng.normal(size=(4, 6))
+    on_Q, on_rows, on_sides, on_c, on_x = SCALED[what](s)
+    factors = {"A_eq": on_rows, "A_ub": on_rows, "ub": on_sides}
+    factors |= {"b_eq": on_rows * on_sides, "b_ub": on_rows * on_sides}
+    given = {name: factors[name] * np.asarray(part) for name, part in limits.items()}
+    found = rv.QuadraticProgram(GAMMA, on_Q * Q, "min", **given).solve(on_c * c, threads=1)
+    known = rv.QuadraticProgram(GAMMA, Q, "min", **limits).solve(c, threads=1)
+    assert found.optimal.all()
+    assert np.abs(found.x / on_x - known.x).max() <= 1e-10
+
+
+@pytest.mark.parametrize("s", [1e-6, 1.0, 1e6])
+def test_without_clarabel_answers_are_as_exact_in_any_units(monkeypatch, s):
+    from revealed.oracle import quadratic
+
+    rng = np.random.default_rng(6)
+    A, c = rng.normal(size=(4, 8)), rng.normal(size=(10, 8))
+    limits = {"A_ub": A, "b_ub": s * np.full(4, 0.3), "ub": s}
+    problem = rv.QuadraticProgram(1.0, risk(rng, 8) / s, "min", **limits)
+    trusted = problem.solve(c, threads=1)
+    monkeypatch.setattr(quadratic, "has_clarabel", lambda: False)
+    found = problem.solve(c, threads=1)
+    assert (trusted.optimal & found.optimal).all()
+    assert np.abs(found.x - trusted.x).max() <= 1e-10 * s
+
+
+@pytest.mark.parametrize("s", [1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9])
+def test_what_is_wrong_is_wrong_in_any_units(monkeypatch, s):
+    """A hundredth of x off, in programs of x = s: each part of the proof must see it."""
+    from revealed.oracle import quadratic
+
+    off = np.array([0.51, 0.49])
+    for x, z in ((1.01 * off, [-0.5, 0, 0]), (off, [-0.5, 0, 0]), (off, [-0.51, 0, 0.02])):
+        answer = (rv.SolveStatus.OPTIMAL, s * np.asarray(x), 2.0 * s * np.asarray(z))
+        monkeypatch.setattr(quadratic, "_attempt", lambda *given, answer=answer: answer)
+        problem = rv.QuadraticProgram(1.0, np.eye(2), "min", A_eq=np.ones((1, 2)), b_eq=[s])
+        assert problem.solve(np.zeros((1, 2))).status[0] == rv.SolveStatus.FAILED
+
+
+@pytest.mark.parametrize("s", [1e-9, 1e-6, 1.0, 1e6, 1e9])
+def test_programs_without_a_best_decision_are_told_apart_in_any_units(s):
+    row = np.array([[1.0, 2.0]])
+    none = {"A_ub": np.vstack([row, -row]), "b_ub": [s, -1.05 * s]}
+    one = rv.QuadraticProgram(1.0, np.eye(2), "min", **none).solve(np.ones((1, 2)))
+    assert one.status[0] == rv.SolveStatus.INFEASIBLE
+    flat = rv.QuadraticProgram(1.0, s * np.diag([1.0, 0.0]), "min", A_ub=-row, b_ub=[-s])
+    assert flat.solve([[1.0, -1.0]]).status[0] == rv.SolveStatus.UNBOUNDED
+
+
+def test_a_curvature_that_is_all_rounding_counts_as_none():
+    """-1e-11 beside costs of 1: what a projection onto semidefinite Q leaves of a Q that is 0."""
+    problem = rv.QuadraticProgram(1.0, None, "min", ub=[1.0, 1.0], semidefinite=True)
+    flat = problem.pack([[1.0, -1.0]], -1e-11 * np.eye(2))
+    assert problem.solve(flat).x.tolist() == [[0.0, 1.0]]
+    assert problem.solve(problem.pack([[1.0, -1.0]], -np.eye(2))).status[0] == rv.SolveStatus.FAILED

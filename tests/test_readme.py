@@ -47,6 +47,8 @@ def test_the_tour_prints_what_is_shown(monkeypatch):
     assert list(told) == ["tour", "doctor", "fit", "predict", "explain"]
     assert [found[1] for found in tour.BLOCK.finditer(README)] == list(told)
     assert tour.without_times(tour.rewritten(README, told)) == tour.without_times(README)
+    (first_miss,) = re.findall(r"\n +sample .*\n +(\S+)", told["explain"][1])
+    assert importlib.import_module("explorer_picture").SAMPLE == first_miss  # as the guide says
 
 
 @pytest.mark.parametrize("line", re.findall(r"^revealed [^#\n]+", README, flags=re.MULTILINE))

@@ -133,6 +133,15 @@ def with_badge(*labels):
     return [f"{label} true costs" for label in labels]
 
 
+@pytest.mark.parametrize("kind, words", [(None, ""), ("all", "mirrored and turned in training")])
+def test_the_table_says_when_maps_were_seen_from_other_sides(tmp_path, kind, words):
+    training = {} if kind is None else {"views": kind}
+    runs = [vision_run(vision_config("terrain 6x6", "Ours", 0, training=training))]
+    html = make_report(write_vision(tmp_path, runs, albums=False))[1]
+    assert ("Symmetric views" in html) == bool(words)
+    assert words in html
+
+
 def test_the_best_of_all_and_the_best_without_true_costs_are_marked(tmp_path):
     levels = {"Ours": 1.0, "PFYL": 1.5, "SPO+": 0.5}
     runs = [

@@ -1,6 +1,8 @@
 """A model on disk: the same numbers back, and nothing else gets in."""
 
+import dataclasses
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -181,3 +183,65 @@ def test_a_model_must_fit_its_plan():
         FittedModel(model.plan, model.features, model.coef[:-1], model.intercept, 1.0)
     with pytest.raises(InputError, match="not all finite"):
         FittedModel(model.plan, model.features, model.coef * np.nan, model.intercept, 1.0)
+
+
+# --- places where something is already -----------------------------------------------------------
+
+
+def another():
+    model = made()
+    return dataclasses.replace(model, intercept=model.intercept + 1.0)
+
+
+def stopped_at(monkeypatch, step):
+    """Let a writer be interrupted when it is about to move its `step`-th file."""
+    whole, moved = os.replace, []
+
+    def move(old, new):
+        moved.append(new)
+        if len(moved) > step:
+            raise KeyboardInterrupt
+        whole(old, new)
+
+    monkeypatch.setattr("revealed.store.folder.os.replace", move)
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_a_model_outlives_any_interrupted_replacement_of_it(folder, monkeypatch, step):
+    Z = np.ones((1, 3))
+    for _ in range(2):  # twice, for the second finds what the first left
+        with monkeypatch.context() as patch:
+            stopped_at(patch, step)
+            with pytest.raises(KeyboardInterrupt):
+                save_model(another(), folder)
+        assert (load_model(folder).costs(Z) == made().costs(Z)).all()
+        assert not list(folder.glob("*.new"))
+    save_model(another(), folder)
+    assert (load_model(folder).costs(Z) == another().costs(Z)).all()
+    assert sorted(path.name for path in folder.iterdir()) == ["model.json", "tensors.safetensors"]
+
+
+@pytest.mark.parametrize("name", ["model.json", "tensors.safetensors"])
+def test_a_file_that_is_not_ours_is_left_alone(tmp_path, name):
+    (tmp_path / name).write_bytes(b"mine")
+    with pytest.raises(InputError, match="left alone"):
+        save_model(made(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_bytes() == b"mine"
+
+
+def test_a_full_disk_is_told_in_a_sentence_and_loses_nothing(folder, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("revealed.store.folder.os.fsync", full)
+        with pytest.raises(InputError, match=r"cannot be written to .*: No space left on device"):
+            save_model(another(), folder)
+    assert (load_model(folder).intercept == made().intercept).all()
+    assert not list(folder.glob("*.new"))
+
+
+def test_names_of_older_models_are_read_as_tables_are(folder):
+    rewrite(folder, lambda index: index["features"][0].update(name="cafe\u0301"))
+    assert load_model(folder).features.names[0] == "caf\u00e9"

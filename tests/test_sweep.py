@@ -38,13 +38,14 @@ def start_sweep(folder, configs, **options):
 
 
 def finish(process):
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=900)
     assert process.returncode == 0, out
     return out
 
 
-def wait_for(condition, seconds=300):
-    end = time.monotonic() + seconds
+def wait_for(condition):
+    """Far longer than it should take, for a machine may be busy with something else."""
+    end = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)
@@ -120,6 +121,16 @@ def children(pid):
     return psutil.Process(pid).children(recursive=True)
 
 
+def is_alive(process):
+    """Not even as a process that has ended and that nobody has asked about."""
+    import psutil
+
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def test_a_killed_sweep_resumes_and_repeats_nothing(tmp_path):
     pytest.importorskip("psutil")
     larger = CONFIG.data | {"sizes": [100, 20, 20], "side": 5}
@@ -131,12 +142,12 @@ def test_a_killed_sweep_resumes_and_repeats_nothing(tmp_path):
     assert process.poll() is None, process.communicate()[0]
     workers = children(process.pid)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)  # the workers hold the pipe until they leave
 
     before = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in kept.glob("*.json")}
     assert 4 <= len(before) < len(configs)
     assert all(read_run(path) is not None for path in before)
-    wait_for(lambda: not any(worker.is_running() for worker in workers), seconds=30)
+    wait_for(lambda: not any(map(is_alive, workers)))
 
     out = finish(start_sweep(folder, configs, jobs=2))
     assert f"{len(before)} of {len(configs)} runs are there already" in out
@@ -189,8 +200,8 @@ def cluster(tmp_path_factory):
     one_thread = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
     workers = [start("worker", address, *one_thread) for _ in range(2)]
     # Asked from outside: a client here would leave its threads to the tests that come after.
-    ready = f"import distributed; distributed.Client({address!r}).wait_for_workers(2, 60)"
-    subprocess.run([sys.executable, "-c", ready], check=True, timeout=120)
+    ready = f"import distributed; distributed.Client({address!r}).wait_for_workers(2, 540)"
+    subprocess.run([sys.executable, "-c", ready], check=True, timeout=600)
     yield address, workers
     for process in reversed(started):  # workers first; they say goodbye to the scheduler
         end(process)
@@ -234,6 +245,27 @@ def test_workers_of_several_threads_are_refused():
     assert sweep._workers(client) == 2
 
 
+def test_a_cluster_without_workers_is_named(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+
+    class Alone:
+        def __init__(self, address, timeout):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def wait_for_workers(self, n_workers, timeout):
+            raise TimeoutError
+
+    monkeypatch.setattr(distributed, "Client", Alone)
+    with pytest.raises(rv.InputError, match="No worker has come to the scheduler at 'there'"):
+        sweep.sweep([CONFIG], None, scheduler="there")
+
+
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path):
     pytest.importorskip("distributed")
     told = "sweep_module.ANSWER_S = 1.0\n"
@@ -243,7 +275,7 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path):
     (tmp_path / "configs.json").write_text(json.dumps([CONFIG.plain()]), "utf-8")
     options = json.dumps({"scheduler": "tcp://127.0.0.1:1"})
     command = [sys.executable, "-c", script, str(tmp_path / "configs.json"), str(tmp_path), options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert "InputError: No Dask scheduler answers at 'tcp://127.0.0.1:1'" in done.stderr
 
 

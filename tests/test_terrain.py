@@ -284,6 +284,14 @@ def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
     assert len(load_terrain(first).train) == 2
 
 
+@pytest.mark.parametrize("text", ["{", "[1]"])
+def test_facts_that_cannot_be_read_get_a_sentence(tmp_path, text):
+    folder = write_terrain(tmp_path, (1, 1, 1), side=4)
+    (folder / "terrain.json").write_text(text, "utf-8")
+    with pytest.raises(rv.InputError, match=r"terrain\.json must"):
+        load_terrain(folder)
+
+
 def test_loader_of_terrain_refuses_other_maps(tmp_path):
     folder = write_terrain(tmp_path, (1, 1, 1), side=4)
     (folder / "terrain.json").unlink()

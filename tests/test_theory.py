@@ -154,7 +154,8 @@ def test_no_constant_of_the_contexts_alone_serves_more_samples_than_features():
         problem = rv.LinearProgram(A_eq=[[[1.0, 1.0]], [[1.0, slope]]], b_eq=1.0)
         learning.sets = rv.OptimalitySet(problem, [[1.0, 0.0], [0.0, 1.0 / slope]], 0.0)
         between = np.array([[1.0], [(slope + 1) / 2]])
-        assert learning.h(between)[0] < 1e-30  # a model that interpolates
+        assert 1.0 < between[1, 0] < slope  # both sets hold it: a model that interpolates
+        assert learning.sets.contains(learning.Z @ between.T).all()
         h, gradient = learning.h(-between)
         ratios.append(0.5 * (gradient**2).sum() / h)
     assert ratios[0] < 0.1
@@ -388,6 +389,28 @@ def test_unknown_method_and_empty_history_meet_a_sentence():
     sets = rv.OptimalitySet(BOUNDED["simplex"], [[1.0, 0, 0, 0]])
     with pytest.raises(rv.ShapeError, match="at least one"):
         theory.Guarantees.measure(np.ones((1, 1)), sets, [])
+
+
+def test_numbers_that_mean_nothing_meet_a_sentence():
+    sets = rv.OptimalitySet(BOUNDED["simplex"], np.eye(4)[:2])
+    Z, form = np.ones((2, 2)), rv.CostForm(np.eye(4)[:, :2])
+    formed = rv.OptimalitySet(BOUNDED["simplex"], np.eye(4)[:2], form=form)
+    refused = [
+        (lambda: theory.smoothness(1e200 * Z), "cannot be squared"),
+        (lambda: theory.expected_h(Z, h0=-1.0, steps=2), "`h0` must be"),
+        (lambda: theory.expected_h(Z, h0=1.0, steps=2.5), "`steps` must be a whole number"),
+        (lambda: theory.expected_h(Z, h0=1.0, steps=2, travel=np.nan), "`travel` must be"),
+        (lambda: theory.delta(sets.decisions), "must be an OptimalitySet .* got ndarray"),
+        (lambda: theory.delta(formed), "without a form"),
+        (lambda: theory.delta_lemma(formed), "without a form"),
+        (lambda: theory.gamma_bound(-1.0, sets), "`h` must be at least 0; got -1"),
+        (lambda: theory.gamma_bound(1.0, sets, deltas=np.ones(3)), r"`deltas` must be \(2,\)"),
+        (lambda: theory.gamma_bound(1.0, sets, diameter=-1.0), "`diameter` must be"),
+        (lambda: theory.Guarantees.measure(np.ones((3, 1)), sets, [1.0]), "each of the 2 sets"),
+    ]
+    for call, words in refused:
+        with pytest.raises(rv.InputError, match=words):
+            call()
 
 
 def test_guarantees_stand_next_to_what_happened():

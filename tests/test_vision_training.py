@@ -1,6 +1,7 @@
 """Training from pictures: any loss, the same numbers again, and what judges them."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -123,6 +124,15 @@ def test_an_epoch_takes_whole_batches_of_samples_that_differ(maps):
     assert [len(batch) for batch in seen] == [10, 10]  # of 24
     order = np.random.default_rng([0, 1]).permutation(24)[:20]
     assert np.array_equal(np.concatenate(seen), maps.train.decisions[order])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_loss_learns_from_all_views(maps, name):
+    _, seen = learn(maps, name, epochs=2, views="all")
+    _, plain = learn(maps, name, epochs=2)
+    assert seen.finished
+    assert seen.rows[0]["test"] == plain.rows[0]["test"]
+    assert seen.rows[1]["loss"] != plain.rows[1]["loss"]
 
 
 def test_raw_decisions_and_sets_built_before_are_the_same(maps):
@@ -289,7 +299,9 @@ def test_a_finished_run_is_not_repeated(maps, tmp_path, every):
     assert [row["seconds"] for row in one[1].rows] == [row["seconds"] for row in again[1].rows]
 
 
-@pytest.mark.parametrize("change", [{"step": 1e-2}, {"seed": 1}, {"name": "st"}])
+@pytest.mark.parametrize(
+    "change", [{"step": 1e-2}, {"seed": 1}, {"name": "st"}, {"views": "mirrored"}]
+)
 def test_the_checkpoint_of_another_run_is_refused(maps, tmp_path, change):
     learn(maps, checkpoint=tmp_path, epochs=1)
     with pytest.raises(InputError, match="another run"):
@@ -307,13 +319,15 @@ def monitor(epoch, model):
     print("epoch", epoch, flush=True)
     return {{"loss again": 0.0}}
 t.learn(data, epochs=12, optimiser={optimiser!r}, checkpoint={folder!r}, monitor=monitor,
-        checkpoint_every={every})
+        checkpoint_every={every}, views={views!r})
 """
 
 
-@pytest.mark.parametrize("every", [1, 4])
-@pytest.mark.parametrize("optimiser", ["adam", "adagrad"])
-def test_a_run_that_was_killed_ends_with_the_same_numbers(maps, tmp_path, optimiser, every):
+@pytest.mark.parametrize(
+    "optimiser, every, views",
+    [("adam", 1, None), ("adam", 4, "all"), ("adagrad", 1, "mirrored"), ("adagrad", 4, None)],
+)
+def test_a_run_that_was_killed_ends_with_the_same_numbers(maps, tmp_path, optimiser, every, views):
     here = Path(__file__).parent
     code = KILLED.format(
         source=str(here.parent / "src"),
@@ -321,6 +335,7 @@ def test_a_run_that_was_killed_ends_with_the_same_numbers(maps, tmp_path, optimi
         optimiser=optimiser,
         folder=str(tmp_path / "run"),
         every=every,
+        views=views,
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -334,7 +349,7 @@ def test_a_run_that_was_killed_ends_with_the_same_numbers(maps, tmp_path, optimi
     def monitor(epoch, model):
         return {"loss again": 0.0}
 
-    settings = {"epochs": 12, "optimiser": optimiser, "monitor": monitor}
+    settings = {"epochs": 12, "optimiser": optimiser, "monitor": monitor, "views": views}
     settings["checkpoint_every"] = every
     assert json.loads((tmp_path / "run" / "checkpoint.json").read_text())["epoch"] < 12
     resumed = learn(maps, checkpoint=tmp_path / "run", **settings)
@@ -384,6 +399,15 @@ def test_ties_are_optimal_but_not_exact():
     assert found["estimate_loss"] == pytest.approx(0.0, abs=1e-9)
 
 
+def test_where_nothing_costs_anything_every_decision_is_optimal(maps):
+    net, _ = learn(maps, epochs=0)
+    split = DeviceSplit.of(maps.test, "cpu", torch.float64)
+    free = DeviceSplit(split.images, split.decisions, torch.zeros_like(split.costs))
+    found = judge(net, maps.problem, free)
+    assert (found["optimal"], found["estimate_loss"]) == (1.0, 0.0)
+    assert math.isnan(found["relative_regret"])  # a share of nothing
+
+
 def test_judging_leaves_a_network_as_it_was(maps):
     net, _ = learn(maps, epochs=0)
     net.train()
@@ -397,10 +421,11 @@ def test_judging_leaves_a_network_as_it_was(maps):
 
 
 @ON_CUDA
+@pytest.mark.parametrize("views", [None, "all"])
 @pytest.mark.parametrize("name", METHODS)
-def test_one_graph_takes_the_same_steps(maps, name):
+def test_one_graph_takes_the_same_steps(maps, name, views):
     captured, eager = (
-        learn(maps, name, device="cuda", capture=flag, optimiser="adagrad")
+        learn(maps, name, device="cuda", capture=flag, optimiser="adagrad", views=views)
         for flag in (True, False)
     )
     assert captured[1].captured
@@ -409,10 +434,10 @@ def test_one_graph_takes_the_same_steps(maps, name):
 
 
 @ON_CUDA
-@pytest.mark.parametrize("every", [1, 2])
+@pytest.mark.parametrize("every, views", [(1, None), (2, None), (2, "all")])
 @pytest.mark.parametrize("name", METHODS)
-def test_a_stopped_run_ends_alike_on_the_gpu(maps, tmp_path, name, every):
-    settings = {"device": "cuda", "epochs": 5, "checkpoint_every": every}
+def test_a_stopped_run_ends_alike_on_the_gpu(maps, tmp_path, name, every, views):
+    settings = {"device": "cuda", "epochs": 5, "checkpoint_every": every, "views": views}
     whole = learn(maps, name, **settings)
     learn(maps, name, checkpoint=tmp_path, stop=stop_after(3), **settings)
     assert_same(whole, learn(maps, name, checkpoint=tmp_path, **settings))

@@ -6,15 +6,18 @@ what the caption says (docs/images/first.txt).
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from matplotlib.colors import LightSource
 from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter
 
 import revealed as rv
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+from _picture import landscape, tracks
 
 IMAGES = Path(__file__).resolve().parents[1] / "images"
 DISLIKE = np.array([1.0, 5.0, 1.5, 4.0])
@@ -48,9 +51,7 @@ class Scene:
 def play() -> Scene:
     """Hikers cross maps; from their tracks alone we learn what they dislike, and plan elsewhere."""
     rng = np.random.default_rng(11)
-    small, large = (
-        rv.problems.grid_shortest_path(side, side, neighbors=8) for _, side in (SEEN, NEW)
-    )
+    small, large = _grid(SEEN[1]), _grid(NEW[1])
     maps = _ground(rng, *SEEN, rough=1.5)
     features = _steps(small, maps)
     tracks = small.solve(features @ DISLIKE).x
@@ -91,14 +92,15 @@ def draw(scene: Scene, ink: str, soft: str) -> Figure:
     tiles = parts[0].subgridspec(2, 2, wspace=0.05, hspace=0.05)
     for k, tile in enumerate(tiles):
         axis = figure.add_subplot(tile)
-        _relief(axis, scene.maps[k])
-        _path(axis, scene.tracks[k], SEEN[1], BEST, 2.4)
+        landscape(axis, scene.maps[k])
+        tracks(axis, _grid(SEEN[1]), [(scene.tracks[k], BEST, 2.4)])
     middle, right = figure.add_subplot(parts[1]), figure.add_subplot(parts[2])
     middle.imshow(scene.cost, cmap="magma_r", interpolation="bicubic")
-    _path(middle, scene.paths[1], NEW[1], "white", 2.2)
-    _relief(right, scene.new)
-    for path, colour, width in zip(scene.paths, (BEST, PLAN, SHORT), (6.0, 2.6, 2.2), strict=True):
-        _path(right, path, NEW[1], colour, width)
+    tracks(middle, _grid(NEW[1]), [(scene.paths[1], "white", 2.2)])
+    landscape(right, scene.new)
+    looks = ((BEST, 6.0), (PLAN, 2.6), (SHORT, 2.2))
+    lines = ((path, *look) for path, look in zip(scene.paths, looks, strict=True))
+    tracks(right, _grid(NEW[1]), lines)
     for axis in figure.axes:
         axis.set(xticks=[], yticks=[], aspect="equal")
         axis.spines[:].set_visible(False)
@@ -116,10 +118,15 @@ def write(folder: Path = IMAGES) -> str:
     scene = play()
     for name, (ink, soft) in LOOKS.items():
         picture = draw(scene, ink, soft)
-        picture.savefig(folder / f"{name}.png", transparent=True, pil_kwargs={"optimize": True})
+        look = {"dpi": 120, "transparent": True, "pil_kwargs": {"optimize": True}}
+        picture.savefig(folder / f"{name}.png", **look)
     caption = told(scene)
     (folder / "first.txt").write_text(caption + "\n", "utf-8")
     return caption
+
+
+def _grid(side: int) -> rv.LinearProgram:
+    return rv.problems.grid_shortest_path(side, side, neighbors=8)
 
 
 def _ground(rng: np.random.Generator, count: int, side: int, rough: float) -> np.ndarray:
@@ -146,23 +153,6 @@ def _by_cell(problem: rv.LinearProgram, costs: np.ndarray) -> np.ndarray:
     mean = np.bincount(heads, costs) / np.bincount(heads)
     side = int(np.sqrt(len(mean)))
     return mean.reshape(side, side)
-
-
-def _relief(axis, ground: np.ndarray) -> None:
-    height, forest, marsh = np.moveaxis(ground, 2, 0)
-    colour = np.array([0.93, 0.90, 0.80]) + height[..., None] * [0.02, -0.06, -0.14]
-    for share, tint in ((forest, [0.42, 0.62, 0.36]), (2.2 * marsh, [0.45, 0.63, 0.76])):
-        cover = np.clip(1.5 * share - 0.45, 0, 0.85)[..., None]
-        colour = (1 - cover) * colour + cover * np.array(tint)
-    relief = LightSource(315, 40).shade_rgb(colour, height, vert_exag=9, blend_mode="soft")
-    axis.imshow(np.clip(relief, 0, 1), interpolation="bicubic")
-
-
-def _path(axis, path: np.ndarray, side: int, colour: str, width: float) -> None:
-    problem = rv.problems.grid_shortest_path(side, side, neighbors=8)
-    used = path > 0.5
-    ends = np.stack([problem.structure.tails[used], problem.structure.heads[used]])
-    axis.plot(ends % side, ends // side, color=colour, lw=width, solid_capstyle="round")
 
 
 if __name__ == "__main__":

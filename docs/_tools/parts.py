@@ -28,6 +28,8 @@ PARTS = {
     "claims.md": lambda: results.claims_list("synthetic"),
     "failed.md": lambda: results.claims_list("synthetic", failed=True),
     "vision_claims.md": lambda: results.claims_list("vision"),
+    "vision_failed.md": lambda: results.claims_list("vision", failed=True),
+    "scale.md": results.scale_table,
     "netlib.md": results.netlib_sentence,
     "gpu.md": results.gpu_table,
     "learning.md": results.learning_table,
@@ -63,6 +65,8 @@ def stage_examples(folder: Path = DOCS / "generated/scripts") -> None:
     for old in folder.glob("plot_*.py"):
         if old.name not in scripts:
             old.unlink()
+            for page in (folder.parent / "gallery").glob(f"{old.stem}*"):
+                page.unlink()  # or Sphinx would find a page that no other names
     for name, path in scripts.items():
         _write(folder / name, path.read_text("utf-8"))
     _write(folder / "GALLERY_HEADER.rst", GALLERY)

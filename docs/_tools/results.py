@@ -118,6 +118,27 @@ def learning_table() -> str:
     )
 
 
+def scale_table() -> str:
+    """What a fit from the command line takes, by the number of decisions."""
+    content = load("scale")
+    rows = [
+        (
+            f"{line['samples']:,}",
+            f"{line['seconds']:.0f}",
+            f"{line['peak_mib']:,.0f}",
+            f"{line['held_out_repeated']:.1%}",
+        )
+        for line in content["lines"]
+    ]
+    heads = ["decisions", "seconds", "peak memory, MiB", "held out, repeated"]
+    about = content["surroundings"]
+    return (
+        table(heads, rows, 4) + f"\n`revealed fit` on Parquet tables of `{content['problem']}`, "
+        f"{about['hardware']['cores']} cores; {content['budget_mib']:,} MiB are the budget. By "
+        f"`{about['command']}`.\n"
+    )
+
+
 def headline() -> str:
     from revealed.bench.projection_page import headline as sentence
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from revealed import cli
 
 BLOCK = re.compile(r"^```console\n\$ revealed (\w+)(.*?)^```$", re.MULTILINE | re.DOTALL)
-SHORTENED = {"explain": 24}
+SHORTENED = {"doctor": 9, "explain": 16}
 """Lines that the README shows of outputs that are longer."""
 SECONDS = re.compile(r"\d+\.\d+ s\b")
 

@@ -60,9 +60,12 @@ def as_costs(costs: Any, n: int, name: str = "costs") -> tuple[np.ndarray, Resto
 
 def as_index(index: Any, size: int, name: str = "instances") -> np.ndarray:
     """Positions 0..size-1 chosen by an integer, a slice, a boolean mask or an integer array."""
-    if isinstance(index, slice):
-        return np.arange(size)[index]
-    array = np.atleast_1d(np.asarray(index.detach().cpu() if is_torch(index) else index))
+    try:
+        if isinstance(index, slice):
+            return np.arange(size)[index]
+        array = np.atleast_1d(np.asarray(index.detach().cpu() if is_torch(index) else index))
+    except (TypeError, ValueError) as error:  # slices of fractions, rows of different lengths
+        raise InputError(f"An index of {name} must hold integers; got {index!r}.") from error
     # What training loops pass, several times a step.
     is_plain = array.dtype == np.int64 and array.ndim == 1 and array.size
     if is_plain and array.min() >= 0 and array.max() < size:
@@ -113,7 +116,17 @@ def _tensor_to_float64(tensor: Any, name: str) -> np.ndarray:
         )
     if tensor.is_complex():
         raise InputError(f"`{name}` must hold real numbers; got dtype {tensor.dtype}.")
-    return tensor.detach().to(device="cpu", dtype=torch.float64).resolve_neg().numpy()
+    if not tensor.is_meta:
+        host = tensor.detach().to(device="cpu", dtype=torch.float64).resolve_neg()
+        try:
+            return host.numpy()
+        except RuntimeError:  # it has no storage
+            pass
+    raise InputError(
+        f"`{name}` must be a tensor that holds numbers; this one stands in for others (vmap, grad "
+        "or jvp of torch.func, or the meta device). Give the whole batch at once, and take "
+        "gradients with backward()."
+    )
 
 
 def _torch_restorer(tensor: Any) -> Restore:

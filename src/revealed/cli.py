@@ -3,19 +3,26 @@
 import argparse
 import importlib
 import io
+import json
 import os
 import sys
+import traceback
 from collections.abc import Sequence
+from typing import NoReturn
 
-from . import __version__
 from .errors import RevealedError
 
 EXIT_CODES = """exit codes:
   0    done, and every claim that was printed held
   1    done, but a claim failed (something not solved, a target missed)
   2    could not start: wrong arguments, unusable input, or a missing package
+  70   a fault of revealed itself, with a traceback to report
   130  interrupted
+  141  whoever read the output closed it before the end
 """
+
+FAULT = 70  # what sysexits.h calls an internal software error
+INTERRUPTED, CLOSED = 130, 141  # as shells count: 128 and the number of the signal
 
 # Which extra of pyproject.toml brings which package, for those the commands import on demand.
 EXTRA_OF = {
@@ -172,15 +179,34 @@ BENCHES = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors of our own become one sentence."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="replace"
-        )  # an arrow that a terminal lacks is no reason to end
+        # An arrow that a terminal lacks is no reason to end.
+        sys.stdout.reconfigure(errors="replace")
+    words = sys.argv[1:] if argv is None else list(argv)
+    code = CLOSED
     try:
-        words = sys.argv[1:] if argv is None else list(argv)
+        try:
+            code = _run(words)
+        finally:
+            sys.stdout.flush()  # here, where a closed pipe can still be answered
+    except BrokenPipeError:  # whoever read the output has seen enough
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+    except Exception:
+        if argv is not None:  # called from Python, which has its own ways
+            raise
+        traceback.print_exc()
+        code = _complain("a fault of our own; please report it with the lines above", words, FAULT)
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
+    try:
         args = build_parser(words).parse_args(words)
         return int(args.run(args))
+    except _WrongArguments as error:
+        raise SystemExit(_complain(str(error), words)) from error
     except RevealedError as error:
-        return _complain(str(error))
+        return _complain(str(error), words)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRA_OF:  # not one of the optional ones: a fault of ours, show it whole
@@ -188,18 +214,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         extra = EXTRA_OF[package]
         return _complain(
             f"This command needs the package {package!r}, which is not installed; "
-            f"`pip install 'revealed[{extra}]'` brings it."
+            f"`pip install 'revealed[{extra}]'` brings it.",
+            words,
         )
-    except BrokenPipeError:  # whoever read the output has seen enough
-        sys.stdout = open(os.devnull, "w")
-        return 0
+    except BrokenPipeError:
+        raise
     except OSError as error:
         if error.filename is None:  # not about a file the user named
             raise
-        return _complain(f"Cannot use {str(error.filename)!r}: {error.strerror}.")
+        return _complain(f"Cannot use {str(error.filename)!r}: {error.strerror}.", words)
     except KeyboardInterrupt:
-        print("revealed: interrupted", file=sys.stderr)
-        return 130
+        return _complain("interrupted", words, INTERRUPTED)
 
 
 def build_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
@@ -208,8 +233,10 @@ def build_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     Only modules of commands named among `words` are imported, so that none waits for the others;
     None imports all.
     """
+    from . import __version__
+
     parser = _parser(
-        argparse.ArgumentParser,
+        _Parser,
         "learn the costs that decisions reveal",
         "revealed tour\n  revealed demo",
         prog="revealed",
@@ -260,6 +287,21 @@ def _parser(make, summary: str, example: str, *, name: str | None = None, **opti
     )
 
 
-def _complain(sentence: str) -> int:
+class _Parser(argparse.ArgumentParser):
+    """A parser that leaves it to `main` to say what is wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        raise _WrongArguments(message)
+
+
+class _WrongArguments(Exception):
+    """What `argparse` does not understand."""
+
+
+def _complain(sentence: str, words: Sequence[str], code: int = 2) -> int:
+    """Tell people on the error stream, and machines that asked for JSON on the output too."""
     print(f"revealed: {sentence}", file=sys.stderr)
-    return 2
+    if "--json" in words:
+        print(json.dumps({"error": sentence}, indent=1, ensure_ascii=False))
+    return code

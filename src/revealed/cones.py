@@ -53,6 +53,12 @@ class Normals:
         return Normals([self._corners[b] for b in index])
 
 
+def _unit(known: float, found: float) -> float:
+    """What is small against this is nothing: 1, or where what is known of a cone and its value at a
+    decision are smaller, the larger of those (as `problem.unit_of`)."""
+    return min(1.0, max(known, found)) if known else 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class SecondOrderCone:
     """|A x + b| <= c x + d with A (k, n), b (k,), c (n,) and d a number."""
@@ -92,9 +98,9 @@ class SecondOrderCone:
     def touch(self, x: np.ndarray, tol: float) -> Touch:
         u, t = self.A @ x + self.b, float(self.c @ x + self.d)
         length = float(np.linalg.norm(u))
-        terms = np.abs(self.A) @ np.abs(x)
-        small = tol * (1.0 + np.abs(self.b).max(initial=0.0) + abs(self.d) + terms.max(initial=0.0))
-        if max(length, abs(t)) <= small:
+        terms = float((np.abs(self.A) @ np.abs(x)).max(initial=0.0))
+        known = float(np.abs(self.b).max(initial=0.0)) + abs(self.d)
+        if max(length, abs(t)) <= tol * (_unit(known, terms) + known + terms):
             unit = np.zeros(len(u) + 1)
             unit[0] = 1.0
             matrix = np.vstack([self.c, self.A]).T
@@ -136,7 +142,9 @@ class SemidefiniteCone:
 
     def touch(self, x: np.ndarray, tol: float) -> Touch:
         values, vectors = np.linalg.eigh(self.F0 + np.einsum("j,jkl->kl", x, self.F))
-        lost = np.abs(values) <= tol * (1.0 + np.abs(values).max(initial=0.0))
+        largest = float(np.abs(values).max(initial=0.0))
+        unit = _unit(float(np.abs(self.F0).max(initial=0.0)), largest)
+        lost = np.abs(values) <= tol * (unit + largest)
         if values[0] >= 0 or lost[0]:
             V = vectors[:, lost]
             if V.shape[1] > 1:

@@ -17,7 +17,14 @@ import numpy as np
 from ._arrays import as_costs, as_index
 from .affine import AffineMap
 from .cones import Normals, SecondOrderCone, SemidefiniteCone
-from .derivatives import affine_rows, check_scalar, gradient_map, over_batch, values_and_slopes
+from .derivatives import (
+    affine_rows,
+    check_functions,
+    check_scalar,
+    gradient_map,
+    over_batch,
+    values_and_slopes,
+)
 from .errors import InputError, ShapeError
 from .problem import LinearProgram, Tangent, check_pairs, relative_violation
 
@@ -73,6 +80,8 @@ class ConvexProgram:
             if not all(callable(f) for f in group):
                 raise InputError(f"`{name}` must be functions of torch tensors.")
         check_scalar(objective, n, p)
+        check_functions(inequalities, n, "inequalities")
+        check_functions(equalities, n, "equalities")
         if equalities:
             A_eq, b_eq = _joined(A_eq, b_eq, *affine_rows(tuple(equalities), n))
         lower = np.full(n, -np.inf) if lb is None else np.broadcast_to(lb, np.shape(lb) or n)

@@ -6,7 +6,7 @@ Letters: B decisions, n variables, p parameters, k values of a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -157,10 +157,33 @@ def value_and_slope(
     return float(value), slope.detach().numpy()
 
 
+def check_functions(functions: Sequence[Callable[..., Any]], n: int, name: str) -> None:
+    """Refuse functions of x that cannot be called, or return no tensor."""
+    for i, function in enumerate(functions):
+        value = _called(function, f"{name}[{i}]", tensor(np.full(n, 0.5)))
+        if not isinstance(value, _torch().Tensor):
+            raise InputError(
+                f"`{name}[{i}](x)` must return a tensor, computed from the tensor x by torch; got "
+                f"{type(value).__name__}."
+            )
+
+
+def _called(function: Callable[..., Any], name: str, *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except RuntimeError as error:
+        sizes = ", ".join(str(tuple(argument.shape)) for argument in arguments)
+        raise InputError(
+            f"`{name}` failed when it was called with tensors of shape {sizes}: {error}. They are "
+            "float64, and so must be the tensors that it computes with; torch makes float32 of "
+            "lists, so use `torch.tensor(values, dtype=torch.float64)`."
+        ) from error
+
+
 def check_scalar(objective: Callable[..., Any], n: int, p: int) -> None:
     """Refuse an objective that is not one number."""
     torch = _torch()
-    value = objective(tensor(np.full(n, 0.5)), tensor(np.ones(p)))
+    value = _called(objective, "objective", tensor(np.full(n, 0.5)), tensor(np.ones(p)))
     if not isinstance(value, torch.Tensor) or value.ndim:
         got = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
         raise ShapeError(

@@ -43,6 +43,7 @@ from ._cases import (
     truth_beside,
 )
 from ._device import is_cuda
+from ._numbers import check_whole
 from .errors import InputError
 from .optimality import OptimalitySet
 from .oracle import SolveStatus
@@ -189,7 +190,10 @@ def accuracy(
     instance in which no decision wins by 30 times the noise.
     """
     case = case_of(problem, costs, decisions)
-    _check_draws(draws)
+    check_whole(draws, "draws", 2)
+    check_whole(seed, "seed", 0)
+    if draws % 2:
+        raise InputError(f"`draws` must be an even number: they come in pairs; got {draws}.")
     X, limit = decide(case), CLEAR * NOISE * _largest(case.costs)
     tol = tolerance_of(decisions)
     sets = OptimalitySet(case.problem, case.decisions, limit, tol=tol)
@@ -328,8 +332,3 @@ def _signed(problem: LinearProgram, noise: np.ndarray) -> np.ndarray:
     low, high = np.isfinite(problem.lb), np.isfinite(problem.ub)
     sign = np.where(low & ~high, 1.0, np.where(high & ~low, -1.0, 0.0))
     return np.where(sign == 0, noise, sign * np.abs(noise))
-
-
-def _check_draws(draws: Any) -> None:
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 2 or draws % 2:
-        raise InputError(f"`draws` must be an even number of at least 2; got {draws!r}.")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._arrays import as_costs, as_index
+from ._numbers import check_number
 from .affine import AffineMap, Metric
 from .errors import InputError, ShapeError
 from .forms import CostForm
@@ -40,10 +41,11 @@ if TYPE_CHECKING:
 class OptimalitySet:
     """For each decision of a batch, the convex set of costs under which it is optimal.
 
-    A decision read from a solver is never exactly at its bounds: an entry counts as at a bound,
-    and a row as binding, within `tol`, relative to 1 + |bound| and to the size of the row's
-    terms. The default suits interior-point output, where 5e-6 stands for 0. `snapped` and
-    `nearest_free` say what that decided, and `report()` says it in words.
+    A decision read from a solver is never exactly at its bounds: an entry counts as at a bound, and
+    a row as binding, within `tol`, relative to 1 + |bound| and to the size of the row's terms (1
+    gives way to the size of the problem where that is smaller). The default suits interior-point
+    output, where 5e-6 stands for 0. `snapped` and `nearest_free` say what that decided, and
+    `report()` says it in words.
 
     `margin` (one number, or one for each instance) keeps out the trivial c = 0 and costs that are
     merely tied. `form` says how costs come from fewer parameters, and within which limits; the set
@@ -123,7 +125,7 @@ class OptimalitySet:
 
     def _read_states(self) -> None:
         X = self.decisions
-        refuse_infeasible(self.rows, X, self.tol)
+        refuse_infeasible(self.rows, X, self.tol, self.problem.ub_rows.shape[0])
         found = read_states(self.rows, X, self.tol)
         self.entry_state, self.row_active, self.snapped, self.nearest_free = found
         self.row_used = np.asarray(self.row_active.any(axis=0))
@@ -194,6 +196,7 @@ class OptimalitySet:
         """(B,) bool: whether each cost explains its decision, to a distance of `tol` |cost|."""
         from .projection import project  # the one step to the right: membership is a distance of 0
 
+        check_number(tol, "tol")
         c, restore = as_costs(costs, self.n_parameters, "costs")
         p = project(c, self)
         largest = np.maximum(np.abs(c).max(axis=1, initial=0.0), np.finfo(float).tiny)

@@ -154,7 +154,8 @@ class LinearProgram:
         """(B,): the largest relative violation of any row or bound by each decision (B, n).
 
         A row is measured against |b_i| + |a_i| |x| + max_j |a_ij|, a bound against 1 + |bound|,
-        so that multiplying a row by a constant changes nothing.
+        so that multiplying a row by a constant changes nothing. Where the decision and all right-
+        hand sides and bounds are smaller than 1, the largest of them takes the place of 1.
         """
         X, restore = as_costs(decisions, self.n_variables, "decisions")
         self.check_batch(len(X), "decisions")
@@ -257,24 +258,44 @@ def in_parts(
 
 def constraint_gaps(problem: LinearProgram, X: np.ndarray) -> tuple[np.ndarray, ...]:
     """Relative violations of equalities, inequalities, lower and upper bounds, (B, .) each."""
+    unit = unit_of(problem, X)
     with np.errstate(over="ignore", invalid="ignore"):
         eq_gap = np.abs(problem.eq_rows.times(X) - problem.b_eq)
         ub_gap = np.maximum(problem.ub_rows.times(X) - problem.b_ub, 0.0)
         gaps = (
-            eq_gap / row_scale(problem.eq_rows, problem.b_eq, X),
-            ub_gap / row_scale(problem.ub_rows, problem.b_ub, X),
-            np.maximum(problem.lb - X, 0.0) / (1.0 + np.abs(problem.lb)),
-            np.maximum(X - problem.ub, 0.0) / (1.0 + np.abs(problem.ub)),
+            eq_gap / row_scale(problem.eq_rows, problem.b_eq, X, unit),
+            ub_gap / row_scale(problem.ub_rows, problem.b_ub, X, unit),
+            np.maximum(problem.lb - X, 0.0) / (unit + np.abs(problem.lb)),
+            np.maximum(X - problem.ub, 0.0) / (unit + np.abs(problem.ub)),
         )
     # inf / inf: an entry so large that nothing can be said for it counts as a violation.
     return tuple(np.nan_to_num(gap, nan=np.inf) for gap in gaps)
 
 
-def row_scale(rows: Rows, b: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """(B, m): the size of each row's terms, |b_i| + |a_i| |x| + max_j |a_ij|."""
-    # An empty row has no scale of its own: its right-hand side is rounding or plainly infeasible.
-    own = np.where(rows.largest > 0, rows.largest, 1.0)
-    return np.abs(b) + rows.magnitude.times(np.abs(X)) + own
+def row_scale(rows: Rows, b: np.ndarray, X: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """(B, m): the size of each row's terms, |b_i| + |a_i| |x| + max_j |a_ij| unit."""
+    return np.abs(b) + rows.magnitude.times(np.abs(X)) + _largest(rows) * unit
+
+
+def unit_of(problem: LinearProgram, X: np.ndarray) -> np.ndarray:
+    """(B, 1): what is small against this is nothing, in decisions (B, n): 1, or where they and all
+    right-hand sides and bounds are smaller, the largest of those."""
+    sides = [
+        np.atleast_2d(np.where(np.isfinite(part), np.abs(part), 0.0))
+        for part in (problem.b_eq, problem.b_ub, problem.lb, problem.ub)
+    ]
+    sides[0], sides[1] = sides[0] / _largest(problem.eq_rows), sides[1] / _largest(problem.ub_rows)
+    data = np.array(0.0)
+    for part in sides:
+        data = np.maximum(data, part.max(axis=1, keepdims=True, initial=0.0))
+    size = np.maximum(data, np.abs(X).max(axis=1, keepdims=True, initial=0.0))
+    return np.where((data > 0) & (size < 1.0), size, 1.0)
+
+
+def _largest(rows: Rows) -> np.ndarray:
+    """(1 or B, m): of each row. An empty one has no scale of its own: its right-hand side is
+    rounding or plainly infeasible."""
+    return np.where(rows.largest > 0, rows.largest, 1.0)
 
 
 def _matrices(rows: Rows) -> Matrices:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ._arrays import to_float64
 from .errors import InfeasibleDecisionError, InputError, ShapeError
-from .problem import LinearProgram, constraint_gaps, in_parts, row_scale
+from .problem import LinearProgram, constraint_gaps, in_parts, row_scale, unit_of
 
 
 class EntryState(IntEnum):
@@ -94,21 +94,23 @@ def read_states(problem: LinearProgram, X: np.ndarray, tol: float) -> States:
     return found
 
 
-def refuse_infeasible(problem: LinearProgram, X: np.ndarray, tol: float) -> None:
-    """Name the first decision that breaks its constraints, and the one it breaks most."""
+def refuse_infeasible(problem: LinearProgram, X: np.ndarray, tol: float, straight: int) -> None:
+    """Name the first decision that breaks its constraints, and the one it breaks most; inequality
+    rows from `straight` on are tangents of curved constraints."""
     violation = np.asarray(problem.constraint_violation(X))
     bad = np.flatnonzero(~(violation <= tol))
     if bad.size:
         b = int(bad[0])
+        what = _worst_constraint(problem, X, b, straight)
         raise InfeasibleDecisionError(
-            f"Decision {b} breaks {_worst_constraint(problem, X, b)}, a relative violation of "
+            f"Decision {b} breaks {what}, a relative violation of "
             f"{violation[b]:.3g} where {tol:g} is allowed ({len(bad)} of {len(X)} decisions do). "
             "Check that decisions and constraints belong together, or raise `tol` if they are "
             'merely inexact; infeasible="repair" moves them to the nearest that obey.'
         )
 
 
-def _worst_constraint(problem: LinearProgram, X: np.ndarray, b: int) -> str:
+def _worst_constraint(problem: LinearProgram, X: np.ndarray, b: int, straight: int) -> str:
     """The constraint that decision b breaks most, in words."""
     one, x = problem[np.array([b])], X[b : b + 1]
     gaps = constraint_gaps(one, x)
@@ -116,6 +118,9 @@ def _worst_constraint(problem: LinearProgram, X: np.ndarray, b: int) -> str:
     i = int(np.argmax(gaps[kind][0]))
     got = (one.eq_rows.times(x), one.ub_rows.times(x), x, x)[kind][0, i]
     limit = np.atleast_2d((one.b_eq, one.b_ub, one.lb, one.ub)[kind])[0, i]
+    if kind == 1 and i >= straight:
+        what = f"curved constraint {i - straight} (functions come first, then cones)"
+        return f"{what}: its value is {got - limit:.6g}, where at most 0 obeys"
     what, name = (
         (f"equality row {i}", "b_eq"),
         (f"inequality row {i}", "b_ub"),
@@ -130,11 +135,11 @@ def entry_states(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(B, n) states, and each entry's relative distance from its nearest bound (0 where it has no
     choice)."""
-    lb, ub = problem.lb, problem.ub
+    lb, ub, unit = problem.lb, problem.ub, unit_of(problem, X)
     with np.errstate(invalid="ignore"):
-        below = np.abs(X - lb) / (1.0 + np.abs(lb))
-        above = np.abs(ub - X) / (1.0 + np.abs(ub))
-        fixed = ub - lb <= tol * (1.0 + np.minimum(np.abs(lb), np.abs(ub)))
+        below = np.abs(X - lb) / (unit + np.abs(lb))
+        above = np.abs(ub - X) / (unit + np.abs(ub))
+        fixed = ub - lb <= tol * (unit + np.minimum(np.abs(lb), np.abs(ub)))
         fixed &= np.isfinite(ub - lb)  # inf <= inf: no bound at all is not a narrow one
     # |x - inf| / (1 + inf) is NaN: no such bound, so infinitely far away.
     below, above = (np.where(np.isnan(a), np.inf, a) for a in (below, above))
@@ -152,7 +157,8 @@ def active_rows(problem: LinearProgram, X: np.ndarray, tol: float) -> tuple[np.n
     rows = problem.ub_rows
     if rows.shape[0] == 0:
         return np.zeros((len(X), 0), bool), np.zeros((len(X), 0))
+    scale = row_scale(rows, problem.b_ub, X, unit_of(problem, X))
     with np.errstate(invalid="ignore"):
-        gap = np.abs(problem.b_ub - rows.times(X)) / row_scale(rows, problem.b_ub, X)
+        gap = np.abs(problem.b_ub - rows.times(X)) / scale
     gap = np.where(np.isnan(gap), np.inf, gap)
     return np.ascontiguousarray(gap <= tol), gap

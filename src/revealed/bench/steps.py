@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,19 +40,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, print the table, write the JSON and the page; 1 if a target was missed."""
+    """Measure, print the table, write the JSON and the page; 1 if a target was missed.
+
+    The JSON is written after every row, so that a limit on time loses only the rest.
+    """
     import torch
 
     device = chosen_device(args.device)
     kind = torch.device(device).type
     out = args.out or Path(f"benchmarks/results/steps_{kind}.json")
     content = surroundings(_command(args, device), _settings(args, kind))
-    content |= {"benchmark": "steps"}
+    content |= {"benchmark": "steps", "rows": [], "targets": []}
     if kind == "cuda":
         content["hardware"]["gpu"] = torch.cuda.get_device_name()
-    content["rows"] = measure(args, device, content["settings"])
-    content["targets"] = [] if args.quick else find_targets(content["rows"])
-    write_json(out, content)
+    for row in measure(args, device, content["settings"]):
+        content["rows"].append(row)
+        content["targets"] = [] if args.quick else find_targets(content["rows"])
+        write_json(out, content)
     table = make_table(content["rows"])
     write_page(out.with_suffix(".md"), "The price of regression", _words(content), [table], content)
     show([table])
@@ -71,7 +76,7 @@ def _settings(args: argparse.Namespace, kind: str) -> dict[str, Any]:
     return (few if args.quick else full) | {"threads": args.threads}
 
 
-def measure(args: argparse.Namespace, device: str, settings: dict[str, Any]) -> list[dict]:
+def measure(args: argparse.Namespace, device: str, settings: dict[str, Any]) -> Iterator[dict]:
     """One row for each task, regime and way of launching."""
     import torch
 
@@ -80,19 +85,17 @@ def measure(args: argparse.Namespace, device: str, settings: dict[str, Any]) -> 
 
     if device == "cpu":
         torch.set_num_threads(args.threads)
-    rows = []
-    for kind in TASKS:
-        if args.only and args.only not in kind.name:
-            continue
+    kinds = [kind for kind in TASKS if not args.only or args.only in kind.name]
+    if not kinds:
+        raise InputError(f"--only {args.only!r} matches none of the tasks.")
+    for kind in kinds:
         task = Task.draw(kind, device, settings["samples"], small=args.quick)
         for regime in REGIMES:
             for captured in (True, False) if torch.device(device).type == "cuda" else (False,):
                 pair = Entrants(task, regime, settings["model"], settings["batch"], captured)
-                rows.append(pair.take_turns(settings["rounds"]) | {"bound": _bound(kind, device)})
-                _say(rows[-1])
-    if not rows:
-        raise InputError(f"--only {args.only!r} matches none of the tasks.")
-    return rows
+                row = pair.take_turns(settings["rounds"]) | {"bound": _bound(kind, device)}
+                _say(row)
+                yield row
 
 
 def _bound(kind: Any, device: str) -> float:

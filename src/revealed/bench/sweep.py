@@ -30,7 +30,7 @@ Task = Callable[[int, RunConfig], Run]
 
 CHECK_PARENT_S = 1.0
 """How often a worker looks whether the process that started it is still there."""
-ANSWER_S, WORKERS_S = 10.0, 60.0
+ANSWER_S, WORKERS_S = 30.0, 120.0
 """How long a scheduler may take to answer, and its first worker to come."""
 
 
@@ -201,7 +201,13 @@ def _on_cluster(todo: list[RunConfig], scheduler: str, show: Progress) -> Iterat
             "its address."
         ) from error
     with client:
-        client.wait_for_workers(1, timeout=WORKERS_S)
+        try:
+            client.wait_for_workers(1, timeout=WORKERS_S)
+        except TimeoutError as error:
+            raise InputError(
+                f"No worker has come to the scheduler at {scheduler!r} within {WORKERS_S:g} s. "
+                "Start some with `dask worker ADDRESS --nthreads 1`."
+            ) from error
         show.workers = _workers(client)
         # Keys of our own, and pure=False: a cluster that has performed a run for someone else
         # must not hand out the old answer.

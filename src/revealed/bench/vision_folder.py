@@ -13,7 +13,7 @@ from .experiments import Part
 from .record import surroundings
 from .runs import RunConfig, read_runs, set_aside, write_whole
 from .runs import rounded as as_plain
-from .vision_parts import OPTIMISERS, PARTS, QUICK_PARTS, Choosing
+from .vision_parts import OPTIMISERS, PARTS, QUICK_PARTS, SWITCHES, Choosing
 from .vision_run import Where
 
 
@@ -41,6 +41,9 @@ def enter(
         "epochs": known.get("epochs", {}) | {p.name: p.epochs for p in parts},
         "sizes": known.get("sizes", {}) | {p.name: p.data["sizes"] for p in parts},
         "models": known.get("models", {}) | {p.name: p.model["kind"] for p in parts},
+        "steps": known.get("steps", {})
+        | {p.name: "chosen" if args.steps == "auto" else "given" for p in parts},
+        "views": known.get("views", {}) | {p.name: args.views for p in parts},
         "choosing": _in_words(choosing),
         "device": where.device,
         "jobs": where.jobs,
@@ -72,9 +75,9 @@ def write_facts(folder: Path, content: dict[str, Any]) -> None:
 def _command(args: argparse.Namespace) -> str:
     """The command as typed, without what depends on the machine."""
     words = ["revealed bench vision"]
-    for name in ("quick", "ties", "half", "compile"):
+    for name in ("quick", "ties", *SWITCHES):
         words += [f"--{name}"] if getattr(args, name) else []
-    for name in ("only", "methods", "seeds", "epochs", "model"):
+    for name in ("only", "methods", "seeds", "epochs", "model", "views"):
         value = getattr(args, name)
         words += [f"--{name} {value!r}" if isinstance(value, str) else f"--{name} {value}"] * (
             value is not None

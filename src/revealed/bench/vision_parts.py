@@ -25,6 +25,14 @@ FLOOR = 0.01
 """Shifted or disturbed costs of streets are raised to it: a graph with cycles has no shortest path
 below 0."""
 
+VIEWS = {
+    "mirrored": "maps also mirrored in training",
+    "all": "maps also mirrored and turned in training",
+}
+"""What of `revealed.vision.views` a sweep may ask for, for every method alike, in words."""
+SWITCHES = ("half", "compile")
+"""Settings of the training that a sweep may turn on."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Choosing:

@@ -86,8 +86,7 @@ def perform(config: RunConfig, where: Where, *, thorough: bool) -> Run:
             elif thorough and config.seed == 0:
                 samples = samples_of(model, material.data)
         except Exception as error:
-            diverged = material and model and _beyond_bounds(model, material)
-            status = DIVERGED if diverged else FAILED
+            status = _what_failed(where.device, model, material)
             message = f"{type(error).__name__}: {error}"
         taken = {
             "seconds": time.perf_counter() - began,
@@ -122,6 +121,7 @@ def _command(config: RunConfig) -> str:
     words += [f"--epochs {config.epochs} --model {config.model['kind']}"]
     words += ["--digits mnist"] * (data.get("digits") == "mnist")
     words += ["--ties"] * (not data.get("unique", True))
+    words += [f"--views {training['views']}"] if training.get("views") else []
     words += [f"--{name}" for name in ("half", "compile") if training.get(name)]
     return " ".join(words)
 
@@ -164,10 +164,13 @@ def _read(described: str, device: str, folder: Path) -> Material:
 
 
 @lru_cache(maxsize=6)
-def _sets(material: Material, margin: float) -> OptimalitySet:
+def _sets(material: Material, margin: float, views: str | None) -> OptimalitySet:
     from ..optimality import OptimalitySet
+    from ..vision import sets_in, views_of
 
-    return OptimalitySet(material.data.problem, material.data.train.decisions, margin)
+    problem, decisions = material.data.problem, material.data.train.decisions
+    sets = OptimalitySet(problem, decisions, margin)
+    return sets if views is None else sets_in(views_of(problem, views), sets)
 
 
 @lru_cache(maxsize=32)
@@ -177,7 +180,7 @@ def _loss(material: Material, described: str) -> DecisionLoss:
 
     options = json.loads(described)
     name = options.pop("name")
-    if name in OURS and material.train.images.device.type == "cpu":
+    if name in OURS and material.train.device.type == "cpu":
         options["threads"] = 1
     return make_loss(name, material.data.problem, **options)
 
@@ -189,6 +192,7 @@ def _train(
 
     problem, clock = material.data.problem, _Clock(where.deadline)
     loss = _loss(material, json.dumps(config.method, sort_keys=True))
+    margin, views = float(config.method.get("margin", 1.0)), config.training.get("views")
 
     def monitor(epoch: int, model: nn.Module) -> dict[str, Any]:
         clock.tick()
@@ -203,7 +207,7 @@ def _train(
         model,
         material.train,
         loss,
-        sets=_sets(material, float(config.method.get("margin", 1.0))),
+        sets=_sets(material, margin, views),
         monitor=monitor,
         stop=clock.is_up,
         optimiser=config.optimiser,
@@ -212,7 +216,7 @@ def _train(
         batch_size=config.batch_size,
         seed=config.seed,
         checkpoint=_checkpoint(config, where),
-        checkpoint_every=CHECKPOINT_EVERY.get(material.train.images.device.type, 1),
+        checkpoint_every=CHECKPOINT_EVERY.get(material.train.device.type, 1),
         **{k: tuple(v) if k == "drops" else v for k, v in config.training.items()},
     )
 
@@ -237,6 +241,25 @@ class _Clock:
 
     def is_up(self) -> bool:
         return self._deadline is not None and time.time() + 1.5 * self._longest > self._deadline
+
+
+def _what_failed(device: str, model: nn.Module | None, material: Material | None) -> str:
+    """The status of a run that ended in an error. If it is the device that gave way, no run is to
+    blame: this one and those that this process would perform are left for another time."""
+    if not _works(device):
+        return UNFINISHED
+    diverged = material and model and _beyond_bounds(model, material)
+    return DIVERGED if diverged else FAILED
+
+
+def _works(device: str) -> bool:
+    """Whether a device still computes; one that is lost refuses to until the process ends."""
+    import torch
+
+    try:
+        return float(torch.ones(2, device=device).sum()) == 2.0
+    except RuntimeError:
+        return False
 
 
 def _beyond_bounds(model: nn.Module, material: Material) -> bool:

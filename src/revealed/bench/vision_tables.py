@@ -10,6 +10,7 @@ import numpy as np
 from .choose import Chosen
 from .runs import OURS
 from .tables import Table, target
+from .vision_parts import VIEWS
 
 SHARE_OPTIMAL, REGRET = 0.80, 0.014
 """On terrain 12x12: what the best decision-only method reached on the original maps."""
@@ -28,7 +29,15 @@ def _table(part: str, group: list[Chosen]) -> Table:
     rows = [_row(choice) for choice in sorted(group, key=_mean_of(*_DECISIONS))]
     seeds = max(len(choice.seeds) for choice in group)
     told = f"{part}, on test data, {seeds} seed" + ("s" if seeds != 1 else "")
+    told += "".join(f", {words}" for words in views_in_words(choice.config for choice in group))
     return Table(told, headings, rows, 3)
+
+
+def views_in_words(configs: Iterable[dict[str, Any]]) -> list[str]:
+    """From which other sides these runs have seen their maps; nothing if from none."""
+    settings = [config.get("training") for config in configs]
+    asked = [each.get("views") for each in settings if isinstance(each, dict)]
+    return [words for kind, words in VIEWS.items() if kind in asked]
 
 
 def _row(choice: Chosen) -> list[str]:

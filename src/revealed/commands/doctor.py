@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 
-import numpy as np
-
-from ..doctor import Case, Finding, Severity, examine
+from ..doctor import CHECKS, Case, Finding, Severity, examine
+from ..tables.names import listed
 from .dossier import Dossier, add_files, read_dossier
-from .telling import count, tell, tell_json
+from .telling import count, tell, tell_json, waiting
+
+MANY = 2_000_000
+"""Entries from which on the checks take longer than one waits without a word."""
+ALIKE = 3
+"""Findings of one kind that are printed: a thousand columns may have the same fault."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the findings; 1 if one of them is an error."""
     dossier = read_dossier(args)
-    findings = examine(case_of(dossier))
+    few = len(dossier) * len(dossier.plan.variables) < MANY
+    with waiting("Examining", len(CHECKS), quiet=args.json or few) as step:
+        findings = [*examine(case_of(dossier), step), *_unused(dossier)]
     if args.json:
         tell_json(
             {
@@ -37,17 +44,32 @@ def run(args: argparse.Namespace) -> int:
 
 def case_of(dossier: Dossier) -> Case:
     """What the checks look at: features in the units of the table, not scaled."""
-    mean = [0.0 if f.levels else f.mean for f in dossier.features.features for _ in f.columns]
-    scale = [1.0 if f.levels else f.scale for f in dossier.features.features for _ in f.columns]
-    # Rounded, so that equal cells are equal again after scaling and back.
-    features = np.round(dossier.contexts * np.array(scale) + np.array(mean), 12)
+    features = dossier.features
     return Case(
         dossier.plan,
-        features,
-        dossier.features.names,
+        features.unscaled(dossier.context_table, dossier.contexts),
+        features.names,
         dossier.decisions,
         _Names(dossier),
+        words={f.name: f.levels for f in features.features if f.levels},
     )
+
+
+def _unused(dossier: Dossier) -> list[Finding]:
+    names = list(dossier.unused)
+    if not names:
+        return []
+    return [
+        Finding(
+            Severity.NOTE,
+            "unused-columns",
+            f"{count(len(names), 'column')} of {dossier.decision_table.table.name} "
+            f"{'is' if len(names) == 1 else 'are'} no variable of the model, and not looked at: "
+            f"{listed(names)}.",
+            "Nothing to do, unless a variable was meant.",
+            details={"columns": names},
+        )
+    ]
 
 
 class _Names(list):
@@ -71,14 +93,21 @@ def _tell(dossier: Dossier, findings: list[Finding]) -> None:
         f"context, {count(len(dossier.plan.variables), 'variable')} of {dossier.plan.name}, "
         + (f"rows matched by {dossier.key}." if dossier.key else "rows matched by order."),
     )
+    told: Counter[str] = Counter()
     for finding in findings:
+        told[finding.code] += 1
+        if told[finding.code] <= ALIKE:
+            print()
+            tell(str(finding.severity).capitalize(), finding.what)
+            tell("", finding.advice)
+    hidden = sum(number - ALIKE for number in told.values() if number > ALIKE)
+    if hidden:
         print()
-        tell(str(finding.severity).capitalize(), finding.what)
-        tell("", finding.advice)
+        tell("", f"And {count(hidden, 'finding')} like the ones above; --json lists all.")
     counts = {
         severity: sum(finding.severity is severity for finding in findings) for severity in Severity
     }
     print()
-    told = ", ".join(count(counts[severity], str(severity)) for severity in Severity)
+    sums = ", ".join(count(counts[severity], str(severity)) for severity in Severity)
     fit = "mend the errors before you fit." if counts[Severity.ERROR] else "ready to fit."
-    tell("In all", f"{told}: {fit}")
+    tell("In all", f"{sums}: {fit}")

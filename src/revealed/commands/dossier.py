@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..doctor.feasibility import broken_constraint
 from ..errors import InputError
+from ..explain.likeness import SAME
 from ..plans import Plan, read_plan
 from ..tables import (
     DecisionTable,
@@ -23,8 +25,13 @@ from ..tables import (
     pair_rows,
     read_decisions,
 )
-from ..tables.decisions import check_names
+from ..tables.decisions import check_names, is_long, unused
+from ..tables.names import plain_name
 from ..tables.pairing import find_key
+from .telling import count
+
+BLOCK = 65_536
+"""Decisions checked at a time, so that a million take no more memory than these."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +50,8 @@ class Dossier:
     context_rows: np.ndarray
     """(B,) row of the table of contexts; `decision_rows` likewise."""
     decision_rows: np.ndarray
+    unused: tuple[str, ...] = ()
+    """Columns of the table of decisions that nothing is read from."""
 
     def __len__(self) -> int:
         return len(self.contexts)
@@ -56,6 +65,19 @@ class Dossier:
     def where_decision(self, b: int, variable: str | None = None) -> str:
         """The place of a decision, or of one entry, in its file."""
         return self.decision_table.where(int(self.decision_rows[b]), variable)
+
+    def refuse_infeasible(self) -> None:
+        """Refuse decisions that break the plan, with the place of the first."""
+        parts = (self.decisions[k : k + BLOCK] for k in range(0, len(self), BLOCK))
+        violation = [np.asarray(self.plan.problem.constraint_violation(part)) for part in parts]
+        bad = np.flatnonzero(~(np.concatenate(violation) <= SAME))
+        if bad.size:
+            broken = broken_constraint(self.plan, self.decisions[bad[0]])
+            raise InputError(
+                f"{self.where_decision(int(bad[0]))}: the decision breaks the plan: {broken}. "
+                f"Broken by {len(bad):,} of {count(len(self), 'decision')}; `revealed doctor` with "
+                "the same files says more."
+            )
 
     def where_context(self, b: int, column: str | None = None) -> str:
         return self.context_table.where(int(self.context_rows[b]), column)
@@ -75,6 +97,7 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             "--ignore",
             action="append",
             default=[],
+            type=plain_name,
             metavar="COLUMN",
             help="column of the contexts not to learn from; may be given several times",
         )
@@ -95,6 +118,7 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
     )
     parser.add_argument(
         "--id",
+        type=plain_name,
         metavar="COLUMN",
         help="column by which rows of both tables are matched (the one both have)",
     )
@@ -104,10 +128,20 @@ def read_dossier(args: argparse.Namespace) -> Dossier:
     """What the options of `add_files` name, for a first look."""
     plan = read_plan(args.problem)
     contexts, decisions = open_table(args.contexts), open_table(args.decisions)
+    _refuse_exchanged(contexts, decisions, plan)
     key = find_key(contexts, decisions, plan.variables, args.id)
     check_names(decisions, plan.variables, key)  # quick, so before a long table is read
     features, Z, table = learn_features(contexts, key=key, ignore=args.ignore)
     return _matched(plan, features, key, Z, table, decisions)
+
+
+def _refuse_exchanged(contexts: TableFile, decisions: TableFile, plan: Plan) -> None:
+    known = set(plan.variables)
+    if known <= {*contexts.names} and not known & {*decisions.names} and not is_long(decisions):
+        raise InputError(
+            f"{contexts.path.name} has the model's variables and {decisions.path.name} has none of "
+            "them: exchange --contexts and --decisions."
+        )
 
 
 def dossier_for(
@@ -143,4 +177,5 @@ def _matched(
         taken,
         rows.contexts,
         rows.decisions,
+        tuple(unused(decisions, plan.variables, key)),
     )

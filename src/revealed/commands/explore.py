@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..store import Samples, load_model
 from .dossier import dossier_for
 from .options import whole
+from .telling import count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
     samples = _samples(model, args)
     server = serve(Explorer(model, samples), args.port)
     address = f"http://127.0.0.1:{server.server_address[1]}/"
-    print(f"{len(samples):,} samples of {model.plan.name} at {address} (Ctrl+C ends)", flush=True)
+    told = count(len(samples), "sample")
+    print(f"{told} of {model.plan.name} at {address} (Ctrl+C ends)", flush=True)
     if not args.no_browser:
         webbrowser.open(address)
     try:
@@ -53,6 +55,7 @@ def _samples(model, args: argparse.Namespace) -> Samples:
         raise InputError("Give --contexts and --decisions together, or neither.")
     if args.contexts is not None:
         read = dossier_for(model.plan, model.features, args.contexts, args.decisions, args.id)
+        read.refuse_infeasible()
         names = tuple(read.sample(b) for b in range(len(read)))
         return Samples(names, read.contexts, read.decisions, np.ones(len(read), int))
     if model.samples is None:

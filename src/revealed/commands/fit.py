@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..errors import InfeasibleDecisionError, InputError
 from ..store import FittedModel, Samples, check_target, save_model
 from .dossier import Dossier, add_files, read_dossier
 from .holdout import fingerprint, split_rows
 from .judging import judge
 from .options import whole
 from .telling import count, percent, tell, tell_json
+from .told import tell_without_decision
+from .words import words_for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
     """Fit, judge, save; 1 if some projection missed its tolerance."""
     replaced = check_target(args.out)
     dossier = read_dossier(args)
+    dossier.refuse_infeasible()
     learn, held = split_rows(len(dossier), args.holdout, args.seed)
     began = time.perf_counter()
     coef, intercept, facts = _train(dossier, learn, args)
@@ -105,8 +107,9 @@ def _train(
     if verbose:
         print("Learning; the first fit after installing compiles for a minute.", file=sys.stderr)
     from ..fit import LinearModel, erm, pocs
+    from ..optimality import OptimalitySet
 
-    sets = _sets(dossier, args.margin)[rows]
+    sets = OptimalitySet(dossier.plan.problem, dossier.decisions, args.margin)[rows]
     Z = dossier.contexts[rows]
     model = LinearModel(ridge=args.ridge)
     if args.robust:
@@ -144,37 +147,6 @@ def _some_samples(dossier: Dossier, held: np.ndarray, most: int) -> Samples | No
         return None
     names = tuple(dossier.sample(int(b)) for b in rows)
     return Samples(names, dossier.contexts[rows], dossier.decisions[rows], first[rows])
-
-
-def _sets(dossier: Dossier, margin: float) -> Any:
-    from ..optimality import OptimalitySet
-
-    try:
-        return OptimalitySet(dossier.plan.problem, dossier.decisions, margin)
-    except InfeasibleDecisionError as error:
-        violation = np.asarray(dossier.plan.problem.constraint_violation(dossier.decisions))
-        b = int(np.flatnonzero(~(violation <= 1e-5))[0])
-        raise InputError(
-            f"{dossier.where_decision(b)}: {_named(str(error), dossier)} `revealed doctor` with "
-            "the same files lists all such decisions."
-        ) from error
-
-
-def _named(sentence: str, dossier: Dossier) -> str:
-    """The first sentence of the library, with the names of rows and variables."""
-    import re
-
-    def word(match: re.Match[str]) -> str:
-        kind, place = match.group(1), int(match.group(2))
-        names = {
-            "equality row": dossier.plan.equalities,
-            "inequality row": dossier.plan.inequalities,
-            "entry": dossier.plan.variables,
-        }[kind]
-        return f"{kind if kind != 'entry' else 'variable'} {names[place]!r}"
-
-    first = sentence.partition(". ")[0] + "."
-    return re.sub(r"(equality row|inequality row|entry) (\d+)", word, first)
 
 
 def _tell(
@@ -216,5 +188,8 @@ def _tell(
                 f"({percent(figures['repeated_share'])}, 95% interval {percent(low)} to "
                 f"{percent(high)}).",
             )
+    words = words_for(plan)
+    empty = facts["seen"]["without_decision"] + facts["held"]["without_decision"]
+    tell_without_decision(empty, words.costs, words.endless)
     place = f"{args.out}, in place of the model that was there" if replaced else f"{args.out}"
     tell("Written", f"{place}. Next: revealed explain {args.out} with the same tables.")

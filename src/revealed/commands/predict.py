@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import InputError
-from .telling import count, tell, tell_json
+from ..explain.likeness import SAME
+from ..plans import Plan
+from .telling import count, tell, tell_json, waiting
+from .told import tell_without_decision
+from .words import words_for
 
 BLOCK = 65_536
 """Rows solved at a time, between two movements of the progress bar."""
@@ -49,34 +52,50 @@ def run(args: argparse.Namespace) -> int:
     costs = model.costs(Z)
     values, missing = costs * model.plan.sign, 0
     if not args.costs:
-        values = _decide(model.plan.problem, costs, show=not args.json and sys.stderr.isatty())
+        values = _decide(model.plan.problem, costs, quiet=args.json)
         missing = int(np.isnan(values).any(axis=1).sum())
+    broken = 0 if args.costs else _fractions(model.plan, values)
     key = None
     if model.key is not None and model.key in table.text:
         key = (model.key, table.text[model.key])
     write_table(args.out, model.plan.variables, values, key=key)
-    what = "cost vectors" if args.costs else "decisions"
+    what = "cost vector" if args.costs else "decision"
     if args.json:
-        tell_json({"written": str(args.out), "rows": len(Z), "without_decision": missing})
+        tell_json(
+            {
+                "written": str(args.out),
+                "rows": len(Z),
+                "without_decision": missing,
+                "with_fractions": broken,
+            }
+        )
     else:
-        tell("Written", f"{len(Z):,} {what} to {args.out}.")
+        tell("Written", f"{count(len(Z), what)} to {args.out}.")
+        words = words_for(model.plan)
+        tell_without_decision(missing, words.costs, words.endless)
         if missing:
+            tell("", "Their rows are empty.")
+        if broken:
             tell(
                 "Note",
-                f"{count(missing, 'context')} have no decision of minimum cost: under the "
-                "predicted costs the total falls without limit. Their rows are empty.",
+                f"{count(broken, 'decision has', 'decisions have')} fractions where the plan asks "
+                "for whole numbers: costs are learnt for the relaxation, and this is its best.",
             )
     return 1 if missing else 0
 
 
-def _decide(problem, costs: np.ndarray, *, show: bool) -> np.ndarray:
-    """(B, n) decisions, NaN where there is none of minimum cost."""
-    from ..fit.progress import progress
+def _fractions(plan: Plan, decisions: np.ndarray) -> int:
+    """Decisions with a fraction where the plan asks for a whole number."""
+    at = [plan.variables.index(name) for name in plan.integers]
+    return int((np.abs(decisions[:, at] - np.round(decisions[:, at])) > SAME).any(axis=1).sum())
 
+
+def _decide(problem, costs: np.ndarray, *, quiet: bool) -> np.ndarray:
+    """(B, n) decisions, NaN where there is none of minimum cost."""
     blocks = [slice(k, k + BLOCK) for k in range(0, len(costs), BLOCK)]
     decided = []
-    with progress("Deciding", len(blocks), verbose=show and len(blocks) > 1) as step:
+    with waiting("Deciding", len(blocks), quiet=quiet or len(blocks) == 1) as step:
         for k, part in enumerate(blocks):
             decided.append(np.asarray(problem.solve(costs[part]).x))
-            step({"iteration": k + 1, "h": np.nan})
+            step(k + 1)
     return np.concatenate(decided)

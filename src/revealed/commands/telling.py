@@ -7,7 +7,8 @@ import math
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 WIDTH = 100
@@ -15,6 +16,8 @@ WIDTH = 100
 NARROWEST = 50
 HEADING = 12
 """Columns that headings take."""
+LONGEST_NAME = 32
+"""Characters of a name in a table."""
 SLIMMEST = 24
 """Columns that the last column of a table has at least."""
 
@@ -34,6 +37,15 @@ def width() -> int:
     return min(WIDTH, max(NARROWEST, shutil.get_terminal_size().columns))
 
 
+@contextmanager
+def waiting(what: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A bar for whoever waits at a terminal; the function is told how much is done."""
+    from ..fit.progress import progress
+
+    with progress(what, total, verbose=not quiet and sys.stderr.isatty()) as step:
+        yield lambda k: step({"iteration": k, "h": math.nan})
+
+
 def tell_json(facts: dict[str, Any]) -> None:
     """Strict JSON: what it has no number for becomes null."""
     json.dump(_plain(facts), sys.stdout, allow_nan=False, indent=1, ensure_ascii=False)
@@ -43,7 +55,7 @@ def tell_json(facts: dict[str, Any]) -> None:
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 2) -> str:
     """Columns aligned, words to the left and numbers to the right; where the lines are too long,
     the last column is wrapped."""
-    lines = [list(map(str, headings)), *[list(map(str, row)) for row in rows]]
+    lines = [list(map(str, headings)), *[_shortened(row) for row in rows]]
     widths = [max(len(line[k]) for line in lines) for k in range(len(headings))]
     numeric = [bool(rows) and all(_is_number(row[k]) for row in rows) for k in range(len(headings))]
     told = []
@@ -61,6 +73,13 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 
     return "\n".join(told)
 
 
+def _shortened(row: Sequence[str]) -> list[str]:
+    """A row with its long names cut in the middle, for it is their ends that tell them apart."""
+    half = LONGEST_NAME // 2
+    cells = [c if len(c) <= LONGEST_NAME else f"{c[: half - 1]}…{c[-half:]}" for c in row[:-1]]
+    return [*cells, str(row[-1])]
+
+
 def percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.0f}%"
 
@@ -74,7 +93,7 @@ def _is_number(cell: str) -> bool:
     try:
         float(cell.replace(",", "").removesuffix("%") or "0")
     except ValueError:
-        return cell in ("-", "")
+        return cell in ("-", "", "no limit")
     return True
 
 

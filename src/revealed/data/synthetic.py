@@ -9,8 +9,11 @@ Letters: d context features, n cost entries.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
+from .._numbers import check_number, check_whole
 from ..errors import InputError
 from ..problem import LinearProgram
 from ..problems import grid_shortest_path, knapsack
@@ -42,8 +45,10 @@ def noisy_paths(
     published about that generator (CaVE's tables) can be set beside ours.
     """
     sizes = checked_sizes(sizes)
-    if not 0 <= noise < 1:
+    check_number(noise, "noise")
+    if noise >= 1:
         raise InputError(f"`noise` must be at least 0 and below 1; got {noise!r}.")
+    check_whole(seed, "seed", 0)
     problem = grid_shortest_path(side, side, directed="right-down")
     d, n, total = positive_int(n_features, "n_features"), problem.n_variables, sum(sizes)
     rng = np.random.RandomState(seed)  # the old generator, since theirs is
@@ -74,7 +79,7 @@ def paper_paths(
 
     c = ((B z) / sqrt(6) + 3)^degree + 1,   B Bernoulli(1/2)
     """
-    sizes, rng = checked_sizes(sizes), np.random.default_rng(seed)
+    sizes, rng = checked_sizes(sizes), _generator(seed)
     problem = grid_shortest_path(side, side, directed="right-down")
     listens = rng.binomial(1, 0.5, (problem.n_variables, 6))
     contexts = _with_constant(rng.standard_normal((sum(sizes), 5)))
@@ -92,8 +97,8 @@ def paper_knapsacks(
 
     In general form: one cost (minus the value) for each item, and no slack to predict.
     """
-    sizes, rng = checked_sizes(sizes), np.random.default_rng(seed)
-    n = positive_int(n_items, "n_items")
+    sizes, rng = checked_sizes(sizes), _generator(seed)
+    n, degree = positive_int(n_items, "n_items"), positive_int(degree, "degree")
     weights = rng.integers(1, 1000, n).astype(float)
     problem = knapsack(weights, rng.uniform() * weights.sum())
     listens = rng.binomial(1, 0.5, (n, 5))
@@ -109,15 +114,22 @@ def _power_costs(contexts: np.ndarray, listens: np.ndarray, degree: int) -> np.n
     return (contexts @ listens.T / np.sqrt(contexts.shape[1]) + 3.0) ** float(degree) + 1.0
 
 
+def _generator(seed: Seed) -> np.random.Generator:
+    if not isinstance(seed, np.random.Generator):
+        check_whole(seed, "seed", 0)
+    return np.random.default_rng(seed)
+
+
 def _with_constant(contexts: np.ndarray) -> np.ndarray:
     return np.column_stack([contexts, np.ones(len(contexts))])
 
 
 def checked_sizes(sizes: Sizes) -> Sizes:
-    whole = [isinstance(size, int | np.integer) and size >= 0 for size in sizes]
-    if len(sizes) != 3 or not all(whole) or sizes[0] == 0:
+    given = list(sizes) if isinstance(sizes, Iterable) else []
+    whole = [isinstance(size, int | np.integer) and size >= 0 for size in given]
+    if len(given) != 3 or not all(whole) or given[0] == 0:
         raise InputError(
             "`sizes` must be three whole numbers (train, valid, test) with at least one training "
             f"sample; got {sizes!r}."
         )
-    return tuple(int(size) for size in sizes)  # type: ignore[return-value]
+    return tuple(int(size) for size in given)  # type: ignore[return-value]

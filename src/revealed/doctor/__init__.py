@@ -1,6 +1,6 @@
 """What the data can teach, said before anything is fitted: findings, each with rows and advice."""
 
-from .examine import examine
+from .examine import CHECKS, examine
 from .finding import Case, Finding, Severity
 
-__all__ = ["Case", "Finding", "Severity", "examine"]
+__all__ = ["CHECKS", "Case", "Finding", "Severity", "examine"]

@@ -30,7 +30,8 @@ def _constant(case: Case, Z: np.ndarray) -> list[Finding]:
             "constant-feature",
             f"{plural(len(names), 'column of the contexts is', 'columns of the contexts are')} the "
             f"same in every row: {some(names)}.",
-            "Leave it out with --ignore, or look why it never changes.",
+            f"Leave {'it' if len(names) == 1 else 'them'} out with --ignore, or look why nothing "
+            "changes there.",
             details={"columns": names},
         )
     ]
@@ -38,9 +39,10 @@ def _constant(case: Case, Z: np.ndarray) -> list[Finding]:
 
 def _dependent(case: Case, Z: np.ndarray) -> list[Finding]:
     """Columns that others already tell."""
-    centred = Z - Z.mean(axis=0)
+    unit = Z / np.where(Z.any(axis=0), np.abs(Z).max(axis=0), 1.0)
+    centred = unit - unit.mean(axis=0)
     size = np.linalg.norm(centred, axis=0)
-    live = np.flatnonzero(size > 1e-12 * np.maximum(np.abs(Z).max(axis=0), 1e-300) * len(Z) ** 0.5)
+    live = np.flatnonzero(size > 1e-12 * len(Z) ** 0.5)
     if len(live) < 2 or len(Z) <= len(live):
         return []
     unit = centred[:, live] / size[live]
@@ -59,7 +61,7 @@ def _dependent(case: Case, Z: np.ndarray) -> list[Finding]:
         Finding(
             Severity.WARNING,
             "dependent-features",
-            f"{plural(len(told), 'column follows', 'columns follow')} from the columns before it: "
+            f"{plural(len(told), 'column follows', 'columns follow')} from the columns before: "
             f"{some(told)}.",
             "Predictions are the same with or without it, but coefficients of columns that say the "
             "same cannot be told apart. Leave it out with --ignore.",
@@ -96,7 +98,7 @@ def _far(case: Case, Z: np.ndarray) -> list[Finding]:
         far = far[np.argsort(-off[far], kind="stable")]
         value = Z[far[0], k]
         factor = value / middle[k] if middle[k] else np.nan
-        hint = f" ({factor:.3g} times the median)" if np.isfinite(factor) else ""
+        hint = f" ({factor:.3g} times the median)" if 0 < factor < 1e5 else ""
         name = case.feature_names[k]
         found.append(
             Finding(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..optimality import EntryState, OptimalitySet
+from .alike import row_codes
 from .finding import Case, Finding, Severity, plural, some
 
 LARGEST = 4_000
@@ -117,7 +118,8 @@ def _ranks(sets: OptimalitySet) -> np.ndarray | None:
     problem = sets.problem
     eq, ub = problem.eq_rows.matrix(0).toarray(), problem.ub_rows.matrix(0).toarray()
     pattern = np.hstack([sets.entry_state, sets.row_active.astype(np.int8)])
-    different, which = np.unique(pattern, axis=0, return_inverse=True)
+    _, first, which = np.unique(row_codes(pattern), return_index=True, return_inverse=True)
+    different = pattern[first]
     if len(different) > LARGEST or max(len(eq) + len(ub), problem.n_variables) > RANK_LIMIT:
         return None
     n = problem.n_variables
@@ -128,4 +130,4 @@ def _ranks(sets: OptimalitySet) -> np.ndarray | None:
         rank = np.linalg.matrix_rank(rows[:, free]) if free.size and len(rows) else 0
         whole = np.linalg.matrix_rank(rows) if len(rows) else 0
         figures[k] = len(free), rank, whole
-    return figures[which.ravel()]
+    return figures[which]

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .contexts import check_contexts
 from .decisions import check_decisions
 from .feasibility import check_feasibility
 from .finding import Case, Finding, Severity
 from .identification import check_identification
 from .repetition import check_repetition
+from .suspicions import check_suspicions
 
 _ORDER = list(Severity)
 
 
-def examine(case: Case) -> list[Finding]:
-    """All findings, the worst first."""
+CHECKS = (
+    check_decisions,
+    check_repetition,
+    check_contexts,
+    check_suspicions,
+    check_identification,
+)
+
+
+def examine(case: Case, step: Callable[[int], None] = lambda k: None) -> list[Finding]:
+    """All findings, the worst first; `step` is called after every check."""
     feasible, found = check_feasibility(case)
-    checks = (check_decisions, check_repetition, check_contexts, check_identification)
-    for check in checks:
+    for k, check in enumerate(CHECKS):
         found += check(case, feasible)
+        step(k + 1)
     return sorted(found, key=lambda finding: _ORDER.index(finding.severity))

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..explain.likeness import apart
+from ..oracle import SolveStatus
+from ..plans import Plan
 from ..problem import LinearProgram, constraint_gaps
 from .finding import Case, Finding, Severity, plural, some
 
 FACTORS = (1000.0, 100.0, 60.0, 24.0, 10.0, 12.0, 2.20462)
 """Mixed-up units: thousands, per cent, minutes, hours, tens, months, pounds."""
+FOLLOWS = 0.8
+"""Share of rows in which a broken row equals a column of the contexts for its limit to be that."""
+LISTED = 100
+"""Decisions of which it is said what they break."""
 SWAPS = 120
 """Variables up to which all pairs are tried for a swap of columns."""
 
@@ -22,7 +29,7 @@ def check_feasibility(case: Case) -> tuple[np.ndarray, list[Finding]]:
         return feasible, []
     worst = bad[np.argsort(-violation[bad], kind="stable")]
     found = []
-    for cause in (_other_units, _swapped):
+    for cause in (_impossible, _other_units, _column_units, _swapped, _moving_limit):
         finding = cause(case, worst)
         if finding is not None:
             found.append(finding)
@@ -30,7 +37,7 @@ def check_feasibility(case: Case) -> tuple[np.ndarray, list[Finding]]:
 
 
 def _infeasible(case: Case, worst: np.ndarray, violation: np.ndarray) -> Finding:
-    lines = [_broken(case, int(b)) for b in worst]
+    lines = [broken_constraint(case.plan, case.decisions[b]) for b in worst[:LISTED]]
     b = int(worst[0])
     what = (
         f"{plural(len(worst), 'decision breaks', 'decisions break')} the constraints: "
@@ -44,15 +51,15 @@ def _infeasible(case: Case, worst: np.ndarray, violation: np.ndarray) -> Finding
         "time and in the same units."
     )
     details = {
-        "broken": dict(zip(case.named(worst[:100]), lines[:100], strict=True)),
+        "broken": dict(zip(case.named(worst[:LISTED]), lines, strict=True)),
         "violation": float(violation[b]),
     }
     return Finding(Severity.ERROR, "infeasible", what, advice, case.named(worst), details)
 
 
-def _broken(case: Case, b: int) -> str:
-    """The constraint that decision b breaks most, in the planner's words."""
-    plan, x = case.plan, case.decisions[b : b + 1]
+def broken_constraint(plan: Plan, decision: np.ndarray) -> str:
+    """The constraint that a decision (n,) breaks most, in the planner's words."""
+    x = decision[None]
     problem = plan.problem
     gaps = constraint_gaps(problem, x)
     kind = int(np.argmax([gap.max(initial=0.0) for gap in gaps]))
@@ -60,12 +67,16 @@ def _broken(case: Case, b: int) -> str:
     if kind < 2:
         rows = (problem.eq_rows, problem.ub_rows)[kind]
         name = (plan.equalities, plan.inequalities)[kind][i]
-        got, limit = float(rows.times(x)[0, i]), float((problem.b_eq, problem.b_ub)[kind][i])
-        relation = ("must be", "may be at most")[kind]
-        return f"{name} is {got:g}, it {relation} {limit:g} (off by {abs(got - limit):g})"
+        sign = plan.row_sign[i] if kind else 1.0
+        got = sign * float(rows.times(x)[0, i])
+        limit = sign * float((problem.b_eq, problem.b_ub)[kind][i])
+        relation = "must be" if not kind else "may be at most" if sign > 0 else "must be at least"
+        told = apart(got, limit)
+        return f"{name} is {told[0]}, it {relation} {told[1]} (off by {abs(got - limit):g})"
     limit = float((problem.lb, problem.ub)[kind - 2][i])
     relation = ("must not be below", "must not be above")[kind - 2]
-    return f"{plan.variables[i]} is {float(x[0, i]):g}, it {relation} {limit:g}"
+    told = apart(float(x[0, i]), limit)
+    return f"{plan.variables[i]} is {told[0]}, it {relation} {told[1]}"
 
 
 def _other_units(case: Case, bad: np.ndarray) -> Finding | None:
@@ -73,8 +84,7 @@ def _other_units(case: Case, bad: np.ndarray) -> Finding | None:
     problem, X = case.plan.problem, case.decisions[bad]
     for factor in FACTORS:
         for scale, words in ((1.0 / factor, "divided"), (factor, "multiplied")):
-            fits = np.asarray(problem.constraint_violation(X * scale)) <= 10 * case.tol
-            fits &= np.abs(X).max(axis=1) > 0
+            fits = _mends(problem, X, X * scale, case.tol)
             if fits.mean() >= 0.5 and fits.any():
                 rows = bad[fits]
                 return Finding(
@@ -86,6 +96,92 @@ def _other_units(case: Case, bad: np.ndarray) -> Finding | None:
                     f"Convert these rows ({words} by {factor:g}), then look again.",
                     case.named(rows),
                     {"scale": scale},
+                )
+    return None
+
+
+def _impossible(case: Case, bad: np.ndarray) -> Finding | None:
+    """A plan that no decision satisfies."""
+    problem = case.plan.problem
+    if len(bad) < len(case.decisions):
+        return None
+    answer = problem.solve(np.zeros((1, problem.n_variables)))
+    if SolveStatus(int(answer.status[0])) is not SolveStatus.INFEASIBLE:
+        return None
+    return Finding(
+        Severity.ERROR,
+        "impossible-plan",
+        f"{case.plan.name} cannot be satisfied: its constraints contradict one another, whatever "
+        "is decided.",
+        "Look for a wrong sign or a wrong number in the model file; any solver shows which "
+        "constraints clash.",
+    )
+
+
+def _column_units(case: Case, bad: np.ndarray) -> Finding | None:
+    """A column that makes the infeasible decisions feasible when divided or multiplied."""
+    problem, n = case.plan.problem, case.plan.problem.n_variables
+    sample = case.decisions[bad[:20]]
+    for j in range(n if n <= SWAPS else 0):
+        for factor in FACTORS if sample[:, j].any() else ():
+            for scale, words in ((1.0 / factor, "divided"), (factor, "multiplied")):
+                changed = sample.copy()
+                changed[:, j] *= scale
+                if _mends(problem, sample, changed, case.tol).all():
+                    name = case.plan.variables[j]
+                    return Finding(
+                        Severity.ERROR,
+                        "column-units",
+                        f"With the column {name} {words} by {factor:g}, the infeasible decisions "
+                        f"({some(case.named(bad))}) become feasible: it looks as if it were in "
+                        "other units.",
+                        f"Convert {name} in these rows ({words} by {factor:g}), then look again.",
+                        case.named(bad),
+                        {"column": name, "scale": scale},
+                    )
+    return None
+
+
+def _mends(problem: LinearProgram, X: np.ndarray, changed: np.ndarray, tol: float) -> np.ndarray:
+    """(B,) which decisions are feasible once changed, and meet an equality or reach a limit that
+    they broke: where only limits count, any decision becomes feasible by being made small."""
+    eq, ub, low, high = (gap > tol for gap in constraint_gaps(problem, X))
+    limits = (problem.b_ub, problem.lb, problem.ub)
+    values = (problem.ub_rows.times(changed), changed, changed)
+    at_row, at_low, at_high = (
+        np.abs(value - limit) <= 10 * tol * (1.0 + np.abs(limit))
+        for value, limit in zip(values, limits, strict=True)
+    )
+    fits = np.asarray(problem.constraint_violation(changed)) <= 10 * tol
+    at_bound = ((low & at_low) | (high & at_high)).any(axis=1)
+    at_limit = np.where(ub.any(axis=1), (~ub | at_row).all(axis=1), at_bound)
+    return fits & (eq.any(axis=1) | at_limit)
+
+
+def _moving_limit(case: Case, bad: np.ndarray) -> Finding | None:
+    """A broken row that follows a column of the contexts: its limit changes, and the plan has one
+    for all."""
+    plan, problem = case.plan, case.plan.problem
+    ones = np.ones(problem.eq_rows.shape[0])
+    for rows, limits, sign, names in (
+        (problem.eq_rows, problem.b_eq, ones, plan.equalities),
+        (problem.ub_rows, problem.b_ub, plan.row_sign, plan.inequalities),
+    ):
+        value, limits = sign * rows.times(case.decisions), sign * limits  # (B, m), (m,)
+        for i in np.flatnonzero((np.abs(value[bad] - limits) > case.tol).any(axis=0)):
+            same = np.abs(case.features - value[:, [i]]) <= case.tol * (1 + np.abs(value[:, [i]]))
+            k = int(np.argmax(same.mean(axis=0)))
+            if same[:, k].mean() >= FOLLOWS and np.ptp(case.features[:, k]) > 0:
+                column = case.feature_names[k]
+                return Finding(
+                    Severity.ERROR,
+                    "moving-limit",
+                    f"{names[i]} equals the column {column} of the contexts in "
+                    f"{int(same[:, k].sum()):,} of {len(same):,} rows: its limit changes from row "
+                    f"to row, but the plan has one for all ({float(limits[i]):g}).",
+                    "The commands know one plan for all rows. Fit the rows of one limit at a time, "
+                    "or in Python, where every row may have limits of its own.",
+                    details={"row": names[i], "column": column},
                 )
     return None
 

@@ -70,6 +70,19 @@ class Case:
     tol: float = 1e-5
     """How far a decision may be from its constraints and bounds to count as at them."""
 
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of every category among the features its words; each but the first has a feature of its
+    own."""
+
+    def word_counts(self) -> dict[str, dict[str, int]]:
+        """Of every category how many rows have which word."""
+        told = {}
+        for name, words in self.words.items():
+            place = {feature: k for k, feature in enumerate(self.feature_names)}
+            counts = {w: int(self.features[:, place[f"{name}={w}"]].sum()) for w in words[1:]}
+            told[name] = {words[0]: len(self.features) - sum(counts.values()), **counts}
+        return told
+
     def named(self, rows: np.ndarray) -> tuple[str, ...]:
         """What the samples in these rows are called."""
         return tuple(self.samples[int(b)] for b in rows)

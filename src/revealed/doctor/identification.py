@@ -1,8 +1,9 @@
 """Which costs the decisions can tell, and which no decision ever will.
 
 Adding the same amount to every entry of an equality row (a potential) changes the total cost of
-every decision alike, so no decision speaks for or against it. Entries whose bounds leave no choice
-have costs that nobody can see.
+every decision alike, so no decision speaks for or against it. A limit that every decision reaches
+is much like one, in one direction. Entries whose bounds leave no choice have costs that nobody can
+see.
 
 Letters: n variables, m rows.
 """
@@ -18,7 +19,7 @@ RANK_LIMIT = 3_000
 
 
 def check_identification(case: Case, feasible: np.ndarray) -> list[Finding]:
-    """Findings about directions of cost; which decisions are feasible plays no part."""
+    """Findings about directions of cost."""
     problem, n = case.plan.problem, case.plan.problem.n_variables
     fixed = np.flatnonzero(problem.ub - problem.lb <= 0)
     found = []
@@ -51,4 +52,29 @@ def check_identification(case: Case, feasible: np.ndarray) -> list[Finding]:
                 details={"free": rank, "told": n - rank},
             )
         )
-    return found
+    return [*found, *_always_reached(case, feasible)]
+
+
+def _always_reached(case: Case, feasible: np.ndarray) -> list[Finding]:
+    """Limits that every decision reaches."""
+    X, problem = case.decisions[feasible], case.plan.problem
+    if not len(X) or not problem.ub_rows.shape[0]:
+        return []
+    slack = problem.b_ub - problem.ub_rows.times(X)  # (B, m)
+    reached = np.flatnonzero((slack <= case.tol * (1.0 + np.abs(problem.b_ub))).all(axis=0))
+    if not reached.size:
+        return []
+    names = [case.plan.inequalities[i] for i in reached]
+    return [
+        Finding(
+            Severity.NOTE,
+            "always-reached",
+            f"{plural(len(names), 'limit is', 'limits are')} reached in every decision: "
+            f"{some(names)}. Along {'it' if len(names) == 1 else 'each'} costs may be moved "
+            "together, in the direction that makes the limit matter more and in proportion to its "
+            "entries, and no decision changes.",
+            "Compare costs with one another, not with money: how much the limit itself is worth "
+            "the decisions do not tell.",
+            details={"rows": names},
+        )
+    ]

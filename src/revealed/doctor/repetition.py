@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .alike import row_codes
 from .finding import Case, Finding, Severity, plural, some
 
 FEW = 20
@@ -22,8 +23,7 @@ def check_repetition(case: Case, feasible: np.ndarray) -> list[Finding]:
 
 def _groups(rows: np.ndarray) -> Iterator[np.ndarray]:
     """Positions of lines that are equal, for every line that is there more than once."""
-    _, which = np.unique(rows, axis=0, return_inverse=True)
-    which = which.ravel()
+    _, which = np.unique(row_codes(rows), return_inverse=True)
     order = np.argsort(which, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(which[order]) > 0])
     for group in np.split(order, starts[1:]):
@@ -92,7 +92,7 @@ def _still(case: Case, feasible: np.ndarray) -> list[Finding]:
                 Severity.ERROR,
                 "constant",
                 "All decisions are the same: nothing in the context ever changed one.",
-                "Costs that explain them all say nothing about contexts. Gather days on which "
+                "Costs that explain them all say nothing about contexts. Gather samples in which "
                 "something else was done.",
             )
         ]
@@ -103,20 +103,21 @@ def _still(case: Case, feasible: np.ndarray) -> list[Finding]:
                 Severity.NOTE,
                 "still",
                 f"{plural(len(still), 'variable never changes', 'variables never change')}: "
-                f"{some(names)}. Of their costs the decisions tell only on which side of a limit "
-                "they lie.",
-                "Do not read much into the coefficients of these variables.",
+                f"{some(names)}. Of such a cost the decisions tell only on which side of a limit "
+                "it lies.",
+                "Do not read much into coefficients there.",
                 details={"variables": names},
             )
         )
-    different = len(np.unique(np.round(X / max(case.tol, 1e-12)), axis=0))
+    different = len(np.unique(row_codes(np.round(X / max(case.tol, 1e-12)))))
     if different <= 3 and len(X) >= FEW:
         found.append(
             Finding(
                 Severity.WARNING,
                 "few-decisions",
                 f"There are only {different} different decisions among {len(X):,}.",
-                "Little can be learnt from so few; gather days on which other things were done.",
+                "Little can be learnt from so few; gather samples in which something else was "
+                "done.",
             )
         )
     return found

@@ -2,14 +2,16 @@
 
 from .bootstrap import Coefficients, bootstrap
 from .misses import Miss, find_misses
-from .room import Room, cost_ranges, room_inside
+from .room import Needed, Room, cost_ranges, needed, room_inside
 
 __all__ = [
     "Coefficients",
     "Miss",
+    "Needed",
     "Room",
     "bootstrap",
     "cost_ranges",
     "find_misses",
+    "needed",
     "room_inside",
 ]

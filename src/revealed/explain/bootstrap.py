@@ -32,8 +32,9 @@ class Coefficients:
 
     @property
     def clear(self) -> np.ndarray:
-        """Whether the interval leaves out 0."""
-        return (self.low > 0) | (self.high < 0)
+        """Whether the interval leaves out 0, and by more than rounding."""
+        least = 1e-6 * np.abs(self.value).max(initial=0.0)
+        return (self.low > least) | (self.high < -least)
 
 
 def bootstrap(
@@ -49,25 +50,30 @@ def bootstrap(
     seed: int = 0,
     step: Callable[[int], None] = lambda k: None,
 ) -> Coefficients:
-    """Percentile intervals at 95% for the coefficients `value` (n, d + 1) of a fitted model.
+    """Intervals at 95% for the coefficients `value` (n, d + 1) of a fitted model.
 
-    Every round draws B samples with replacement and fits by POCS, starting from `value`. `step` is
-    called after each.
+    Every round draws B samples with replacement and fits by POCS, starting from `value`; `step` is
+    called after each. What such a fit is compared with is the same fit on all samples as they are:
+    `value` itself may have stopped before its end, and going on would look like a difference.
     """
     from ..fit import LinearModel, pocs  # brings torch, which `--help` can do without
 
     sets = OptimalitySet(plan.problem, decisions, margin)
     rng = np.random.default_rng(seed)
-    found = np.empty((rounds, *value.shape))
-    for k in range(rounds):
-        drawn = np.sort(rng.integers(0, len(Z), len(Z)))
+
+    def again(rows: np.ndarray) -> np.ndarray:
         model = LinearModel(ridge=ridge)
         model.coef, model.intercept = value[:, :-1].copy(), value[:, -1].copy()
-        pocs(model, Z[drawn], sets[drawn], max_iter=max_iter)
-        found[k] = told_part(plan, np.column_stack([model.coef, model.intercept]))
+        pocs(model, Z[rows], sets[rows], max_iter=max_iter)
+        return told_part(plan, np.column_stack([model.coef, model.intercept]))
+
+    found = np.empty((rounds, *value.shape))
+    for k in range(rounds):
+        found[k] = again(np.sort(rng.integers(0, len(Z), len(Z))))
         step(k + 1)
-    low, high = np.percentile(found, [LOW, HIGH], axis=0)
-    return Coefficients(told_part(plan, value), low, high, rounds)
+    low, high = np.percentile(found - again(np.arange(len(Z))), [LOW, HIGH], axis=0)
+    told = told_part(plan, value)
+    return Coefficients(told, told + low, told + high, rounds)
 
 
 def told_part(plan: Plan, coefficients: np.ndarray) -> np.ndarray:

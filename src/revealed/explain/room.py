@@ -9,6 +9,7 @@ Letters: n variables.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..optimality import EntryState, OptimalitySet
 from ..oracle import SolveStatus
 from ..plans import Plan
 from ..problem import LinearProgram
+from .likeness import alike
 
 
 class Room(NamedTuple):
@@ -31,19 +33,46 @@ class Room(NamedTuple):
     high: float
 
 
+class Needed(NamedTuple):
+    """A cost of a decision that it does not explain, and what it would have to be."""
+
+    variable: str
+    taken: float
+    """The decision's entry."""
+    cost: float
+    nearest: float
+    """In the nearest costs, all entries together, that explain the decision."""
+
+
+def needed(plan: Plan, cost: np.ndarray, decision: np.ndarray, nearest: np.ndarray) -> list[Needed]:
+    """Cost and nearest cost (n,) of every variable where they differ, by most first."""
+    order = np.argsort(-np.abs(nearest - cost), kind="stable")
+    order = order[~alike(nearest, cost)[order]]
+    return [
+        Needed(plan.variables[j], float(decision[j]), float(cost[j]), float(nearest[j]))
+        for j in order
+    ]
+
+
 def room_inside(plan: Plan, costs: np.ndarray, decisions: np.ndarray) -> np.ndarray:
     """(B,): the largest margin with which each cost explains its decision; negative if none."""
     return np.asarray(OptimalitySet(plan.problem, decisions, 0.0).slack(costs))
 
 
-def cost_ranges(plan: Plan, cost: np.ndarray, decision: np.ndarray) -> list[Room]:
+def cost_ranges(
+    plan: Plan,
+    cost: np.ndarray,
+    decision: np.ndarray,
+    step: Callable[[int], None] = lambda k: None,
+) -> list[Room]:
     """For each variable, the range of its cost, the others unchanged, in which the decision stays
-    optimal. Two small linear programs a variable."""
+    optimal. Two small linear programs a variable; `step` is called after each."""
     sets = OptimalitySet(plan.problem, decision[None], 0.0)
     rooms = []
     for j, name in enumerate(plan.variables):
         low, high = (_farthest(sets, cost, j, way) for way in (-1.0, 1.0))
         rooms.append(Room(name, float(decision[j]), float(cost[j]), cost[j] - low, cost[j] + high))
+        step(j + 1)
     return rooms
 
 

@@ -1,6 +1,15 @@
 "use strict";
 // One model, one chosen sample, one context that may be moved away from what was observed.
-const state = { model: null, sample: null, answer: null, context: {}, shown: [], asked: 0, other: null };
+const state = { model: null, sample: null, answer: null, context: {}, shown: [], asked: 0, other: null, size: 0 };
+const WORDS = {
+  cost: { one: "cost", all: "Predicted costs", costs: "costs", sign: "+", excess: "what was observed costs above the cheapest",
+    near: "The next best decisions under the predicted costs, and what they would cost more.",
+    endless: "No best decision: the total cost falls without limit", scale: "cheap to dear, as predicted" },
+  value: { one: "value", all: "Predicted values", costs: "values", sign: "−", excess: "what was observed is worth below the best",
+    near: "The next best decisions under the predicted values, and what they would be worth less.",
+    endless: "No best decision: the total value grows without limit", scale: "worth little to worth much, as predicted" },
+};
+const words = () => WORDS[state.model.maximise ? "value" : "cost"];
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -19,9 +28,14 @@ function shape(name, attributes, text) {
 function figure(value) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
-  if (size < 1e-9) return "0";
+  if (size === 0) return "0";
+  if (size >= 1e7 || size < 1e-4) return value.toExponential(3).replace(/\.?0*e\+?/, "e");
   return String(Number(value.toPrecision(size >= 1000 ? 5 : 4)));
 }
+// A cost among others: what is nothing beside them is rounding.
+const amount = (value) => value !== null && value !== undefined && Math.abs(value) < 1e-9 * state.size ? "0" : figure(value);
+const shortened = (name, most) => name.length <= most ? name :
+  `${name.slice(0, Math.ceil(most / 2) - 1)}…${name.slice(-Math.floor(most / 2))}`;  // ends tell names apart
 const same = (a, b) => Math.abs(a - b) <= 1e-5 * (1 + Math.abs(b));
 const equal = (a, b) => a !== null && b !== null && a.every((value, j) => same(value, b[j]));
 
@@ -41,20 +55,20 @@ function complain(error) {
 // --- samples -------------------------------------------------------------------------------------
 
 function listSamples() {
-  const words = $("search").value.trim().toLowerCase(), which = $("which").value;
+  const sought = $("search").value.trim().toLowerCase(), which = $("which").value;
   state.shown = [];
   const list = $("list");
   list.replaceChildren();
   state.model.samples.forEach((sample, number) => {
-    if (words && !sample.name.toLowerCase().includes(words)) return;
+    if (sought && !sample.name.toLowerCase().includes(sought)) return;
     if (which === "held" && !sample.held) return;
     if (which === "missed" && sample.repeated) return;
     state.shown.push(number);
     const item = element("li", { role: "option", id: `sample-${number}`, "aria-selected": "false" },
-      element("span", { class: "name" }, sample.name));
+      element("span", { class: "name" }, shortened(sample.name, 22)));
     if (sample.held) item.append(element("span", { class: "mark", title: "held out: the model did not learn from it" }, "held"));
     item.append(element("span", { class: sample.repeated ? "hit" : "miss" }, sample.repeated ? "✓" : "✗"));
-    item.title = sample.repeated ? "the model repeats this decision" : "the model decides otherwise";
+    item.title = `${sample.name}: ${sample.repeated ? "the model repeats this decision" : "the model decides otherwise"}`;
     item.addEventListener("click", () => choose(number));
     list.append(item);
   });
@@ -92,7 +106,7 @@ function fillFeatures() {
   const form = $("features");
   form.replaceChildren();
   for (const feature of state.model.features) {
-    const label = element("label"), name = element("span", { class: "feature" }, feature.name);
+    const label = element("label"), name = element("span", { class: "feature", title: feature.name }, feature.name);
     if (feature.levels) {
       const select = element("select", { name: feature.name });
       for (const level of feature.levels) select.append(element("option", { value: level }, level));
@@ -150,91 +164,47 @@ function show() {
   state.other = null;
   const other = moved() ? "with this context" : "";
   verdict.classList.toggle("good", Boolean(answer.repeated));
-  verdict.textContent = !answer.solved ? "No decision of minimum cost: the total falls without limit" :
+  state.size = answer.costs.reduce((most, cost) => Math.max(most, Math.abs(cost)), 0);
+  verdict.textContent = !answer.solved ? words().endless :
     answer.repeated ? `The model decides as was observed ${other}` : `The model decides otherwise ${other}`;
   const changed = answer.predicted ? answer.predicted.filter((value, j) => !same(value, sample.observed[j])).length : null;
   $("figures").replaceChildren(
-    told(figure(answer.distance), "distance of the costs from explaining what was observed"),
-    told(figure(answer.excess === null ? null : Math.max(answer.excess, 0)), "what was observed costs above the cheapest"),
+    told(amount(answer.distance), `distance of the ${words().costs} from explaining what was observed`),
+    told(amount(answer.excess === null ? null : Math.max(answer.excess, 0)), words().excess),
     told(changed === null ? "–" : String(changed), `of ${model.variables.length} entries differ`));
   $("drawing").replaceChildren(model.drawing ? drawGraph() : drawBars());
   $("legend").replaceChildren(element("span", { class: "key observed" }), "observed",
     element("span", { class: "key predicted" }), "predicted",
-    model.drawing ? "; the stronger a line, the dearer it is predicted to be" : "");
+    ...(model.drawing ? [element("span", { class: "key scale" }), words().scale] : []));
   showAlternatives(); showCosts();
 }
 const told = (value, words) => element("div", {}, element("b", {}, value), element("span", {}, words));
 
-function drawGraph() {
-  const { tails, heads, places, directed } = state.model.drawing, costs = state.answer.costs;
-  const cell = 64, xs = places.map((p) => p[0]), ys = places.map((p) => p[1]);
-  const x0 = Math.min(...xs), y0 = Math.min(...ys), pad = 36;
-  const at = (node) => [(places[node][0] - x0) * cell + pad, (places[node][1] - y0) * cell + pad];
-  const width = (Math.max(...xs) - x0) * cell + 2 * pad, height = (Math.max(...ys) - y0) * cell + 2 * pad;
-  const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": describe() });
-  const sorted = [...costs].sort((a, b) => a - b), rank = (c) => sorted.length < 2 ? 0 :
-    sorted.findIndex((value) => value >= c) / (sorted.length - 1);
-  const there = new Set(tails.map((tail, j) => `${tail} ${heads[j]}`));
-  const both = (j) => directed && there.has(`${heads[j]} ${tails[j]}`);
-  const line = (j, offset, attributes) => {
-    const [ax, ay] = at(tails[j]), [bx, by] = at(heads[j]), length = Math.hypot(bx - ax, by - ay) || 1;
-    const dx = -(by - ay) / length * offset, dy = (bx - ax) / length * offset;
-    return shape("line", { x1: ax + dx, y1: ay + dy, x2: bx + dx, y2: by + dy, ...attributes });
-  };
-  tails.forEach((_, j) => {
-    const share = Math.round(100 * rank(costs[j]));
-    const road = line(j, both(j) ? 2.5 : 0, { "stroke-width": 4, "stroke-linecap": "round",
-      stroke: `color-mix(in srgb, var(--dear) ${share}%, var(--cheap))` });
-    road.append(shape("title", {}, `${state.model.variables[j]}: ${figure(costs[j])}`));
-    svg.append(road);
-  });
-  const other = state.other === null ? null : state.answer.alternatives[state.other].decision;
-  for (const [kind, decision, offset] of [["observed", state.sample.observed, -4], ["predicted", state.answer.predicted, 4], ["alternative", other, 10]]) {
-    if (!decision) continue;
-    decision.forEach((value, j) => {
-      if (Math.abs(value) > 1e-6) svg.append(line(j, offset, { class: `taken ${kind}`, "stroke-width": 5,
-        "stroke-opacity": Math.min(1, 0.35 + 0.65 * Math.abs(value)) }));
-    });
-  }
-  places.forEach((_, node) => { const [x, y] = at(node); svg.append(shape("circle", { class: "node", cx: x, cy: y, r: 6 })); });
-  return svg;
-}
-function drawBars() {
-  const { observed } = state.sample, predicted = state.answer.predicted || observed.map(() => 0);
-  const used = observed.map((value, j) => j).filter((j) => Math.abs(observed[j]) > 1e-6 || Math.abs(predicted[j]) > 1e-6);
-  used.sort((a, b) => Math.abs(predicted[b] - observed[b]) - Math.abs(predicted[a] - observed[a]) || a - b);
-  // Drawn at the size of the text around it, on a phone too.
-  const narrow = $("drawing").clientWidth < 460;
-  const rows = used.slice(0, 24), high = 30, left = narrow ? 120 : 170, room = narrow ? 130 : 330, letters = narrow ? 16 : 24;
-  const most = Math.max(1e-9, ...rows.map((j) => Math.max(Math.abs(observed[j]), Math.abs(predicted[j]))));
-  const svg = shape("svg", { viewBox: `0 0 ${left + room + 60} ${rows.length * high + 8}`, role: "img", "aria-label": describe() });
-  rows.forEach((j, k) => {
-    const y = k * high + 6, name = state.model.variables[j];
-    svg.append(shape("text", { x: left - 10, y: y + 15, "text-anchor": "end" }, name.length > letters ? name.slice(0, letters - 1) + "…" : name));
-    [["observed", observed[j]], ["predicted", predicted[j]]].forEach(([kind, value], line) => {
-      const length = Math.abs(value) / most * room;
-      svg.append(shape("rect", { class: `bar ${kind}`, x: left, y: y + 10 * line, width: Math.max(length, 1), height: 8, rx: 2 }));
-      if (line === 0 || !same(observed[j], predicted[j]))
-        svg.append(shape("text", { x: left + length + 6, y: y + 8 + 10 * line }, figure(value)));
-    });
-  });
-  return svg;
-}
 function describe() {
   const { answer, sample } = state;
   if (!answer.predicted) return "no decision of minimum cost";
   return answer.repeated ? "observed and predicted decision are the same" :
     `observed and predicted decision differ in ${answer.predicted.filter((v, j) => !same(v, sample.observed[j])).length} entries`;
 }
+// What a decision has that the predicted one has not; for yes or no, what it takes and what it leaves.
+function difference(decision) {
+  const { model, answer } = state;
+  const moves = model.variables.map((name, j) => [shortened(name, 40), answer.predicted[j], decision[j]])
+    .filter(([, from, to]) => !same(from, to)).sort((a, b) => Math.abs(b[2] - b[1]) - Math.abs(a[2] - a[1]));
+  const listed = (some) => some.slice(0, 4).join(", ") + (some.length > 4 ? ` and ${some.length - 4} more` : "");
+  if (moves.every(([, from, to]) => same(from + to, 1) && (same(from, 0) || same(from, 1)))) {
+    const taken = moves.filter((move) => same(move[1], 0)).map((move) => move[0]);
+    const left = moves.filter((move) => same(move[1], 1)).map((move) => move[0]);
+    return [taken.length ? `takes ${listed(taken)}` : "", left.length ? `leaves ${listed(left)}` : ""].filter(Boolean).join("; ");
+  }
+  return listed(moves.map(([name, from, to]) => `${name} ${figure(from)} → ${figure(to)}`));
+}
 function showAlternatives() {
   const list = $("alternatives"), { answer, sample, model } = state;
+  $("near").textContent = words().near;
   list.replaceChildren();
   answer.alternatives.forEach((other, place) => {
-    const moves = model.variables.map((name, j) => [name, answer.predicted[j], other.decision[j]])
-      .filter(([, from, to]) => !same(from, to)).sort((a, b) => Math.abs(b[2] - b[1]) - Math.abs(a[2] - a[1]));
-    const words = moves.slice(0, 4).map(([name, from, to]) => `${name} ${figure(from)} → ${figure(to)}`).join(", ");
-    const item = element("li", {}, element("b", {}, `+${figure(other.extra)}  `), words,
-      moves.length > 4 ? ` and ${moves.length - 4} more` : "");
+    const item = element("li", {}, element("b", {}, `${words().sign}${amount(Math.max(other.extra, 0))}  `), difference(other.decision));
     if (equal(other.decision, sample.observed)) item.append(" ", element("span", { class: "same" }, "this is what was observed"));
     if (model.drawing) {  // drawn while pointed at
       item.tabIndex = 0;
@@ -248,13 +218,18 @@ function showAlternatives() {
 }
 function showCosts() {
   const { model, sample, answer } = state;
-  $("cost-name").textContent = model.maximise ? "value" : "cost";
-  const body = $("costs");
-  body.replaceChildren(...model.variables.map((name, j) => {
-    const predicted = answer.predicted ? answer.predicted[j] : null;
-    const row = element("tr", {}, element("td", {}, name), element("td", {}, figure(answer.costs[j])),
-      element("td", {}, figure(sample.observed[j])), element("td", {}, figure(predicted)));
-    if (predicted !== null && !same(predicted, sample.observed[j])) row.className = "differs";
+  $("cost-name").textContent = words().one;
+  $("costs-heading").textContent = words().all;
+  const differs = (j) => answer.predicted !== null && !same(answer.predicted[j], sample.observed[j]);
+  const used = (j) => Math.abs(sample.observed[j]) > 1e-6 || (answer.predicted !== null && Math.abs(answer.predicted[j]) > 1e-6);
+  const order = model.variables.map((_, j) => j);
+  const many = order.length > 40;  // then what matters comes first
+  if (many) order.sort((a, b) => differs(b) - differs(a) || used(b) - used(a) || a - b);
+  $("order").hidden = !many;
+  $("costs").replaceChildren(...order.map((j) => {
+    const row = element("tr", {}, element("th", { scope: "row" }, model.variables[j]), element("td", {}, amount(answer.costs[j])),
+      element("td", {}, figure(sample.observed[j])), element("td", {}, figure(answer.predicted ? answer.predicted[j] : null)));
+    if (differs(j)) row.className = "differs";
     return row;
   }));
 }
@@ -264,7 +239,7 @@ function showCosts() {
 async function start() {
   try {
     const model = state.model = await ask("/api/model");
-    $("title").textContent = model.plan;
+    $("title").textContent = $("title").title = model.plan;
     const hits = model.samples.filter((sample) => sample.repeated).length;
     const held = model.samples.filter((sample) => sample.held);
     $("summary").textContent = `${model.samples.length} samples, of which the model repeats ${hits}` +

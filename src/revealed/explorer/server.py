@@ -1,6 +1,6 @@
 """A small web server for one page, on this machine and for this machine only.
 
-It answers requests that name localhost and none other, serves three files and three kinds of
+It answers requests that name localhost and none other, serves four files and three kinds of
 question, and sends the page with the order to load nothing from elsewhere.
 """
 
@@ -20,6 +20,7 @@ PAGES = {
     "/": ("page.html", "text/html; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/drawing.js": ("drawing.js", "text/javascript; charset=utf-8"),
 }
 LAST_PORT = 65_535
 LONGEST = 1_000_000

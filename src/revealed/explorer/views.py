@@ -12,10 +12,10 @@ import numpy as np
 from ..errors import InputError
 from ..explain.likeness import SAME, alike
 from ..optimality import OptimalitySet
-from ..problems.structures import PathStructure
 from ..projection import project
 from ..store import FittedModel, Samples
 from ..tables import Feature
+from .places import drawing_of
 
 ALTERNATIVES = 5
 MOST_TRIED = 60
@@ -124,7 +124,8 @@ class Explorer:
         values = self.samples.contexts[:, column] * feature.scale + feature.mean
         low, high = float(values.min()), float(values.max())
         room = 0.25 * (high - low) or 1.0
-        whole = bool(np.allclose(values, np.round(values)) and np.ptp(values) <= 1)
+        off = np.abs(values - np.round(values)).max()
+        whole = bool(off <= 1e-9 and 0.5 < np.ptp(values) <= 1.5)  # yes or no
         least = 0.0 if low >= 0 else -np.inf  # amounts and prices do not become negative
         return {
             "name": feature.name,
@@ -167,27 +168,7 @@ class Explorer:
 
     def _drawing(self) -> dict[str, Any] | None:
         """A grid or a graph to draw decisions on; None where the plan has neither."""
-        graph = self.model.plan.problem.structure
-        tails, heads = getattr(graph, "tails", None), getattr(graph, "heads", None)
-        if tails is None or heads is None:
-            return None
-        grid = getattr(graph, "grid_shape", None)
-        n_nodes = int(max(tails.max(), heads.max())) + 1
-        return {
-            "tails": tails.tolist(),
-            "heads": heads.tolist(),
-            "directed": isinstance(graph, PathStructure),
-            "places": _places(n_nodes, grid),
-        }
-
-
-def _places(n_nodes: int, grid: tuple[int, int] | None) -> list[list[float]]:
-    """(x, y) of every node: its cell, or a place on a circle."""
-    if grid is not None:
-        return [[k % grid[1], k // grid[1]] for k in range(grid[0] * grid[1])]
-    turn = 2 * np.pi * np.arange(n_nodes) / max(n_nodes, 1)
-    radius = max(n_nodes / 6, 1.0)
-    return np.round(np.column_stack([np.cos(turn), np.sin(turn)]) * radius, 3).tolist()
+        return drawing_of(self.model.plan.problem.structure)
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:

@@ -53,10 +53,12 @@ def save(folder: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
 def load(folder: str | os.PathLike[str], belongs_to: dict[str, Any]) -> Checkpoint | None:
     """The checkpoint in `folder`, or None; refused if it is of another run than `belongs_to`."""
     place = Path(folder)
+    if place.exists() and not place.is_dir():
+        raise InputError(f"`checkpoint` must be a folder; {os.fspath(folder)!r} is a file.")
     if not (place / INDEX).exists():
         return None
-    facts = json.loads((place / INDEX).read_text("utf-8"))
-    run = facts["run"]
+    found = _read(place)
+    run = found.facts["run"]
     differing = sorted(key for key in belongs_to if run.get(key) != belongs_to[key])
     if differing:
         listing = ", ".join(f"{k} ({run.get(k)}, now {belongs_to[k]})" for k in differing)
@@ -64,17 +66,32 @@ def load(folder: str | os.PathLike[str], belongs_to: dict[str, Any]) -> Checkpoi
             f"The checkpoint in {os.fspath(folder)!r} is of another run; these differ: {listing}. "
             "Choose another folder, or remove this one to start afresh."
         )
-    return Checkpoint(_safetensors().load((place / facts["tensors"]).read_bytes()), facts)
+    return found
 
 
-def fingerprint(features: Any, sets: Sets) -> str:
-    """A checksum of contexts, decisions and margins."""
-    total = zlib.crc32(sets.margins.tobytes())
+def _read(place: Path) -> Checkpoint:
+    safetensors = _safetensors()
+    from safetensors import SafetensorError
+
+    try:
+        facts = json.loads((place / INDEX).read_text("utf-8"))
+        tensors = safetensors.load((place / facts["tensors"]).read_bytes())
+        return Checkpoint(tensors, facts | {name: facts[name] for name in ("run", "rows")})
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise InputError(
+            f"The checkpoint in {os.fspath(place)!r} cannot be read ({error!r}). Choose another "
+            "folder, or remove this one to start afresh."
+        ) from error
+
+
+def fingerprint(sets: Sets, *beside: Any) -> str:
+    """A checksum of decisions, margins and weights, and of whatever else goes with each sample."""
+    total = zlib.crc32(sets.weights.tobytes(), zlib.crc32(sets.margins.tobytes()))
     for part in chunks(len(sets)):
-        batch = features[part]
-        array = batch.numpy(force=True) if isinstance(batch, Tensor) else batch
-        for piece in (array, sets.decisions[part]):
-            total = zlib.crc32(piece.tobytes(), total)
+        for whole in (sets.decisions, *(one for one in beside if one is not None)):
+            piece = whole[part]
+            array = piece.numpy(force=True) if isinstance(piece, Tensor) else piece
+            total = zlib.crc32(array.tobytes(), total)
     return f"{len(sets)} samples, {total:08x}"
 
 

@@ -143,7 +143,6 @@ def checked_contexts(estimator: Any, Z: Any, *, reset: bool) -> Any:
 
     With `reset` the estimator takes their number and names down, otherwise it compares.
     """
-    from sklearn.utils import check_array
     from sklearn.utils.validation import validate_data
 
     if not isinstance(estimator.model, str):
@@ -155,9 +154,7 @@ def checked_contexts(estimator: Any, Z: Any, *, reset: bool) -> Any:
     elif is_torch(Z):
         array = to_float64(Z, "Z")
     else:
-        array = check_array(
-            Z, dtype="float64", order="C", ensure_all_finite=False, allow_nd=True, input_name="Z"
-        )
+        array = _scikit_array(Z)
     if array.ndim < 3:
         validate_data(estimator, Z, reset=reset, skip_check_array=True)
     elif reset:
@@ -170,6 +167,17 @@ def checked_contexts(estimator: Any, Z: Any, *, reset: bool) -> Any:
     if not isinstance(array, Ragged):
         refuse_bad_numbers(array)
     return array
+
+
+def _scikit_array(Z: Any) -> np.ndarray:
+    """What scikit-learn makes of lists, frames and arrays; its words where it cannot."""
+    from sklearn.utils import check_array
+
+    options: Any = {"order": "C", "ensure_all_finite": False, "allow_nd": True}
+    try:
+        return check_array(Z, dtype="float64", input_name="Z", **options)
+    except ValueError as error:
+        raise InputError(f"`Z` must be an array of numbers. {error}") from error
 
 
 def like(given: Any, array: np.ndarray) -> Any:

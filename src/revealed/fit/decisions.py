@@ -10,7 +10,7 @@ from .._arrays import is_torch, to_float64
 from ..errors import InputError, ShapeError
 from ..forms import CostForm
 from ..mixed import MixedSets, Sets
-from ..optimality import OptimalitySet, check_program
+from ..optimality import OptimalitySet
 from ..oracle import SolveStatus
 from .contexts import check_length
 
@@ -81,6 +81,42 @@ def joined(parts: Any) -> Any:
     return whole
 
 
+def checked_sample_weight(weights: Any, size: int) -> np.ndarray | None:
+    """(B,) weights of at least 0, not all of them 0; None stays what it is."""
+    if weights is None:
+        return None
+    array = to_float64(weights, "sample_weight")
+    if array.shape != (size,):
+        raise ShapeError(
+            f"`sample_weight` must have one number for each of the {size} samples; "
+            f"got shape {array.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    if bad.size:
+        raise InputError(
+            f"`sample_weight` must be finite and at least 0; got {array[bad[0]]} at sample "
+            f"{bad[0]}."
+        )
+    if not array.any():
+        raise InputError("`sample_weight` must not be zero for every sample: none would count.")
+    return array
+
+
+def weighed(sets: Sets, weights: np.ndarray) -> Sets:
+    """The sets with samples that count by `weights` (B,) besides what they count already.
+
+    Only their proportions matter; POCS wants none above 1.
+    """
+    if isinstance(sets, MixedSets):
+        raise InputError(
+            "`sample_weight` is for samples of one problem; sets of several count by the weights "
+            "of their parts."
+        )
+    result = sets[:]
+    result.weights = sets.weights * (weights / weights.max())
+    return result
+
+
 def _numbers(X: Any) -> np.ndarray:
     """Decisions as float64; objects that are numbers (columns of mixed kinds in pandas) too."""
     if not is_torch(X) and np.asarray(X).dtype == object:
@@ -100,8 +136,3 @@ def _optimal_decisions(problem: Any, true_costs: Any) -> np.ndarray:
             f"{len(answer)} have none). {SolveStatus(int(answer.status[bad[0]])).sentence}"
         )
     return answer.x
-
-
-def check_learnable(problem: Any) -> None:
-    """Refuse what is not a problem before anything else is done with it."""
-    check_program(problem)

@@ -12,14 +12,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import to_float64
+from .._numbers import check_whole
 from ..errors import InputError, ShapeError
 from ..forms import CostForm
 from ..mixed import MixedSets, Sets
-from ..optimality import OptimalitySet
+from ..optimality import OptimalitySet, check_program
 from ..oracle import SolveStatus
 from .certificate import Certificate
-from .contexts import check_length, checked_contexts, like
-from .decisions import as_sets, check_learnable, joined
+from .contexts import Ragged, check_length, checked_contexts, is_ragged, like
+from .decisions import as_sets, checked_sample_weight, joined, weighed
 from .history import History, StopReason
 from .models import CostModel, KernelModel, LinearModel, SharedModel
 from .pocs import pocs
@@ -152,10 +153,12 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         Z: Any,
         y: Any = None,
         *,
+        sample_weight: Any = None,
         true_costs: Any = None,
         validation: tuple[Any, Any] | None = None,
     ) -> InverseRegressor:
-        """Learn from contexts `Z` and the decisions `y` taken there.
+        """Learn from contexts `Z` and the decisions `y` taken there, each counting as much as
+        `sample_weight` (B,) says.
 
         Where costs are known instead of decisions (predict-then-optimise), give `true_costs`
         (B, n): the decisions are then those of minimum true cost. `validation` is a pair like
@@ -163,13 +166,16 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         """
         self._check_parameters(validation)
         Z = checked_contexts(self, Z, reset=True)
-        sets = self._sets(y, true_costs, len(Z))
+        sets = self._sets(y, true_costs, len(Z), sample_weight)
         self._seed = _seed(self.random_state)
-        self.model_ = self._new_model(Z)
-        self.history_ = self._train(Z, sets, self.max_iter, validation)
-        return self._finish(len(self.history_) - 1)  # the last row only measures
+        model = self._new_model(Z)
+        history = self._train(model, Z, sets, self.max_iter, validation)
+        self.n_iter_ = len(history) - 1  # the last row only measures
+        return self._keep(model, sets, history)
 
-    def partial_fit(self, Z: Any, y: Any = None, *, true_costs: Any = None) -> InverseRegressor:
+    def partial_fit(
+        self, Z: Any, y: Any = None, *, sample_weight: Any = None, true_costs: Any = None
+    ) -> InverseRegressor:
         """Learn from more data, in one pass over them.
 
         For linear, shared and kernel models under POCS this is recursive least squares: the new
@@ -179,17 +185,18 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         first = not hasattr(self, "model_")
         self._check_parameters(None)
         Z = checked_contexts(self, Z, reset=first)
-        sets = self._sets(y, true_costs, len(Z))
+        sets = self._sets(y, true_costs, len(Z), sample_weight)
         if first:
-            self._seed, self.history_ = _seed(self.random_state), History()
-            self.model_ = self._new_model(Z)
-        new = self._pass(Z, sets) if self.method == "pocs" else self._train(Z, sets, 1, None)
-        start = len(self.history_)
-        rows = [row | {"iteration": start + k} for k, row in enumerate(new.rows)]
-        kept = History(self.history_.rows + rows)
-        kept.reason, kept.certificate = new.reason, new.certificate
-        self.history_ = kept
-        return self._finish(len(kept))
+            self._seed = _seed(self.random_state)
+        model = self._new_model(Z) if first else self.model_
+        pocs = self.method == "pocs"
+        new = self._pass(model, Z, sets) if pocs else self._train(model, Z, sets, 1, None)
+        before = [] if first else self.history_.rows
+        rows = [row | {"iteration": len(before) + k} for k, row in enumerate(new.rows)]
+        history = History(before + rows)
+        history.reason, history.certificate = new.reason, new.certificate
+        self.n_iter_ = 1 if first else self.n_iter_ + 1
+        return self._keep(model, sets, history)
 
     def predict_parameters(self, Z: Any) -> Any:
         """(B, p) what the model itself predicts, before a form makes costs of it."""
@@ -212,6 +219,10 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         if isinstance(problem, MixedSets):
             return problem.solve(self._parameters(Z), threads=self.threads)
         chosen = self.problem if problem is None else problem
+        check_program(chosen)
+        check_is_fitted(self, "model_")
+        if is_ragged(Z):
+            _check_sizes(Z, chosen if self.form_ is None else self.form_)
         answer = chosen.solve(self._costs(Z, form), threads=self.threads)
         bad = np.flatnonzero(~answer.optimal)
         if bad.size:
@@ -242,7 +253,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         if decisions.shape != predicted.shape:
             raise ShapeError(f"`y` must have shape {predicted.shape}; got {decisions.shape}.")
         loss = ((predicted - decisions) ** 2).sum(axis=1)
-        return 0.0 - float(np.average(np.nan_to_num(loss, nan=np.inf), weights=sample_weight))
+        weights = checked_sample_weight(sample_weight, len(loss))
+        return 0.0 - float(np.average(np.nan_to_num(loss, nan=np.inf), weights=weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -253,7 +265,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         return tags
 
     def _parameters(self, Z: Any) -> np.ndarray:
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         return self.model_.predict_cost(checked_contexts(self, Z, reset=False))
 
     def _costs(self, Z: Any, form: CostForm | None = None) -> np.ndarray:
@@ -264,7 +276,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
     # --- what comes in ---------------------------------------------------------------------------
 
     def _check_parameters(self, validation: Any) -> None:
-        check_learnable(self.problem)
+        check_program(self.problem)
+        check_whole(self.max_iter, "max_iter", 0)
         if self.method not in METHODS:
             raise InputError(f'`method` must be "pocs" or "erm"; got {self.method!r}.')
         if isinstance(self.model, str) and self.model not in MODELS:
@@ -279,10 +292,10 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         if self.method == "pocs" and (validation is not None or self.patience is not None):
             raise InputError('`validation` and `patience` are for method="erm".')
 
-    def _sets(self, y: Any, true_costs: Any, size: int) -> Sets:
+    def _sets(self, y: Any, true_costs: Any, size: int, sample_weight: Any) -> Sets:
         sets = self._as_sets(y, true_costs, size)
-        self.form_ = sets.form if isinstance(sets, OptimalitySet) else None
-        return sets
+        weights = checked_sample_weight(sample_weight, size)
+        return sets if weights is None else weighed(sets, weights)
 
     def _as_sets(self, y: Any, true_costs: Any, size: int) -> Sets:
         return as_sets(self.problem, y, true_costs, margin=self.margin, size=size, form=self.form)
@@ -313,6 +326,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
 
     def _train(
         self,
+        model: CostModel,
         Z: Any,
         sets: Sets,
         passes: int,
@@ -321,7 +335,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         common = {"tol": self.tol, "threads": self.threads, "verbose": self.verbose}
         common["monitor"] = self._monitor(Z, sets) if self.track_decisions else None
         if self.method == "pocs":
-            return pocs(self.model_, Z, sets, max_iter=passes, **common)
+            return pocs(model, Z, sets, max_iter=passes, **common)
         from .training import erm
 
         if validation is not None:
@@ -330,7 +344,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         module = not isinstance(self.model, str)
         default = "adam" if module else "armijo"
         return erm(
-            self.model_,
+            model,
             Z,
             sets,
             validation=validation,
@@ -347,13 +361,13 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
             **common,
         )
 
-    def _pass(self, Z: Any, sets: Sets) -> History:
+    def _pass(self, model: CostModel, Z: Any, sets: Sets) -> History:
         """One step of POCS on new data, with what earlier data have told kept."""
-        features = self.model_.prepare(Z, sets.n_parameters, more=True)
+        features = model.prepare(Z, sets.n_parameters, more=True)
         warm = WarmStart(len(sets), keep=False)
-        done = sweep(self.model_, features, sets, warm=warm, threads=self.threads)
-        self.model_.refit()
-        history = History([{"iteration": 0, "loss": done.h + self.model_.penalty()} | done.row()])
+        done = sweep(model, features, sets, warm=warm, threads=self.threads)
+        model.refit()
+        history = History([{"iteration": 0, "loss": done.h + model.penalty()} | done.row()])
         history.reason = StopReason.ONE_PASS
         history.certificate = Certificate.of(done, self.tol, history.reason)
         return history
@@ -370,11 +384,13 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
 
         return decision_loss
 
-    def _finish(self, updates: int) -> InverseRegressor:
-        self.certificate_ = self.history_.certificate
-        self.n_iter_ = updates
-        if isinstance(self.model_, LinearModel | SharedModel | KernelModel):
-            self.coef_, self.intercept_ = self.model_.coef, self.model_.intercept
+    def _keep(self, model: CostModel, sets: Sets, history: History) -> InverseRegressor:
+        """Take a model over once it is fitted: a fit that was refused or interrupted leaves none,
+        or the one before."""
+        self.model_, self.history_, self.certificate_ = model, history, history.certificate
+        self.form_ = sets.form if isinstance(sets, OptimalitySet) else None
+        if isinstance(model, LinearModel | SharedModel | KernelModel):
+            self.coef_, self.intercept_ = model.coef, model.intercept
         return self
 
 
@@ -382,7 +398,20 @@ def _filled_up(decisions: list[np.ndarray], width: int) -> np.ndarray:
     return np.stack([np.pad(x, (0, width - len(x))) for x in decisions])
 
 
+def _check_sizes(Z: Any, expected: Any) -> None:
+    """Refuse features of other entries than the problem has."""
+    sizes = Z.sizes if isinstance(Z, Ragged) else [len(part) for part in Z]
+    bad = np.flatnonzero(np.array(sizes) != expected.n_parameters)
+    if bad.size:
+        raise ShapeError(
+            f"`Z[{bad[0]}]` has features of {sizes[bad[0]]} entries, where the problem has "
+            f"{expected.n_parameters}. Where samples are of several problems, give "
+            "problem=OptimalitySet.concatenate([...])."
+        )
+
+
 def _seed(random_state: Any) -> int:
     if isinstance(random_state, int | np.integer):
+        check_whole(random_state, "random_state", 0)
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))

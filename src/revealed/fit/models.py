@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._numbers import check_number, check_whole
 from ..errors import InputError, ShapeError
 from .contexts import Ragged, as_contexts, check_length
 from .least_squares import CHUNK, RowFactor, chunks
@@ -68,8 +69,7 @@ class LinearModel:
     intercept: np.ndarray
 
     def __init__(self, *, fit_intercept: bool = True, ridge: float = 0.0) -> None:
-        if not (isinstance(ridge, int | float | np.number) and 0 <= ridge < np.inf):
-            raise InputError(f"`ridge` must be a number of at least 0; got {ridge!r}.")
+        check_number(ridge, "ridge")
         self.fit_intercept = fit_intercept
         self.ridge = float(ridge)
         self._rows: RowFactor | None = None
@@ -251,8 +251,10 @@ class KernelModel:
     ) -> None:
         if kernel not in ("rbf", "poly"):
             raise InputError(f'`kernel` must be "rbf" or "poly"; got {kernel!r}.')
-        if n_components is not None and n_components < 1:
-            raise InputError(f"`n_components` must be None or at least 1; got {n_components}.")
+        if n_components is not None:
+            check_whole(n_components, "n_components", 1)
+        if gamma is not None:
+            check_number(gamma, "gamma")
         self._kernel = {"metric": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
         self.n_components = n_components
         self.seed = seed

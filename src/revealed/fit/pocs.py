@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import InputError
+from .._numbers import check_number, check_whole
 from ..mixed import Sets
 from .certificate import Certificate
 from .contexts import check_data
@@ -52,7 +52,9 @@ def pocs(
     its set gives a weight below 1 is moved only that share of the way, which minimises the weighted
     mean.
     """
-    _check_options(max_iter, tol, window)
+    check_whole(max_iter, "max_iter", 0)
+    check_whole(window, "window", 1)
+    check_number(tol, "tol", " 0 runs up to `max_iter`.")
     check_data(len(Z), sets)
     features = model.prepare(Z, sets.n_parameters)
     warm = WarmStart(len(sets), keep=warm_start)
@@ -79,12 +81,3 @@ def _reason(history: History, max_iter: int, tol: float, window: int) -> StopRea
     if has_stalled([row["loss"] for row in history.rows[-1 - window :]], tol, window):
         return StopReason.NO_PROGRESS
     return StopReason.CAP if len(history) > max_iter else None
-
-
-def _check_options(max_iter: int, tol: float, window: int) -> None:
-    if max_iter < 0:
-        raise InputError(f"`max_iter` must be at least 0; got {max_iter}.")
-    if not tol >= 0:
-        raise InputError(f"`tol` must be at least 0; got {tol}. 0 runs up to `max_iter`.")
-    if window < 1:
-        raise InputError(f"`window` must be at least 1; got {window}.")

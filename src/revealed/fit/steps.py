@@ -39,7 +39,7 @@ class Objective:
         self.module = module
         self.loss = loss
         self.ridge = ridge
-        self._true_costs = true_costs
+        self.true_costs = true_costs
         self.restart()
 
     def restart(self) -> None:
@@ -70,7 +70,7 @@ class Objective:
                 )
             return costs, costs.new_tensor(torch.inf)  # a step tried by a line search
         started = time.perf_counter()
-        truth = None if self._true_costs is None else self._true_costs[index]
+        truth = None if self.true_costs is None else self.true_costs[index]
         loss = self.loss(costs, sets, index=index, true_costs=truth)
         self.tally.projecting += time.perf_counter() - started
         value = loss + penalty(self.module, self.ridge)

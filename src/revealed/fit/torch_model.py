@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from .._arrays import is_torch, to_float64
+from .._numbers import check_number, check_whole
 from ..errors import InputError, ShapeError
 from .contexts import Ragged, check_length
 from .least_squares import chunks
@@ -47,11 +48,9 @@ class TorchModel:
     ) -> None:
         if not isinstance(module, nn.Module):
             raise InputError(f"`module` must be a torch.nn.Module; got {type(module).__name__}.")
-        if min(inner_steps, batch_size) < 1:
-            raise InputError(
-                "`inner_steps` and `batch_size` must be at least 1; got "
-                f"{inner_steps} and {batch_size}."
-            )
+        check_whole(inner_steps, "inner_steps", 1)
+        check_whole(batch_size, "batch_size", 1)
+        check_number(ridge, "ridge")
         self.torch_module = module
         self.ridge = float(ridge)
         self.inner_steps = inner_steps
@@ -63,7 +62,7 @@ class TorchModel:
 
     def prepare(self, Z: Any, n: int, *, more: bool = False) -> Tensor:
         features = _as_tensor(Z)
-        shape = tuple(self.cost(features[:2]).shape)
+        shape = self._read(features[:2]).shape
         if shape != (len(features[:2]), n):
             raise ShapeError(
                 f"The module must map {len(features[:2])} contexts to costs of shape "
@@ -112,7 +111,17 @@ class TorchModel:
             return float(penalty(self.torch_module, self.ridge))
 
     def predict_cost(self, Z: Any) -> np.ndarray:
-        return self.cost(_as_tensor(Z))
+        return self._read(_as_tensor(Z))
+
+    def _read(self, features: Tensor) -> np.ndarray:
+        """`cost` of contexts that the module may not have been made for."""
+        try:
+            return self.cost(features)
+        except (RuntimeError, TypeError) as error:
+            raise InputError(
+                f"The module must map contexts of shape {(*features.shape,)} to one tensor of "
+                f"costs, a row for each; it fails: {error}"
+            ) from error
 
     def fit_targets(self, Z: Any, targets: np.ndarray) -> TorchModel:
         """`inner_steps` updates towards targets (B, n)."""
@@ -130,7 +139,10 @@ class TorchModel:
 def make_optimiser(name: str, module: nn.Module, step: float) -> torch.optim.Optimizer:
     if name not in OPTIMISERS:
         raise InputError(f"`optimiser` must be one of {', '.join(OPTIMISERS)}; got {name!r}.")
-    return OPTIMISERS[name](module.parameters(), lr=step)  # type: ignore[call-arg]
+    parameters = list(module.parameters())
+    if not parameters:
+        raise InputError(f"The module has no parameters to learn: {type(module).__name__}.")
+    return OPTIMISERS[name](parameters, lr=step)  # type: ignore[call-arg]
 
 
 def penalty(module: nn.Module, ridge: float) -> Tensor | float:

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._numbers import check_number, check_whole
 from ..errors import InputError
 from ..losses import DecisionLoss, ProjectionLoss, projection_loss
 from ..metrics import decision_loss
@@ -77,12 +78,15 @@ class TrainSettings:
     def __post_init__(self) -> None:
         least = {"epochs": 0, "batch_size": 1, "inner_steps": 1, "window": 1, "checkpoint_every": 1}
         for name, limit in least.items():
-            if getattr(self, name) < limit:
-                raise InputError(f"`{name}` must be at least {limit}; got {getattr(self, name)}.")
-        if self.step is not None and not self.step > 0:
-            raise InputError(f"`step` must be None or above 0; got {self.step}.")
-        if not (self.decay >= 0 and self.tol >= 0):
-            raise InputError("`decay` and `tol` must be at least 0.")
+            check_whole(getattr(self, name), name, limit)
+        for name in ("decay", "tol"):
+            check_number(getattr(self, name), name)
+        if self.patience is not None:
+            check_whole(self.patience, "patience", 1)
+        if self.step is not None:
+            check_number(self.step, "step")
+            if self.step == 0:
+                raise InputError("`step` must be None or above 0; got 0.")
 
 
 def erm(
@@ -120,7 +124,7 @@ def erm(
         s.optimiser, model, objective, step=s.step, decay=s.decay, inner_steps=s.inner_steps
     )
     best = _Best(model, module, validation, objective, s)
-    run = _facts_of(s, features, sets, loss)
+    run = _facts_of(s, model, objective, features, sets, validation)
     history = _resume(s, run, module, stepper, best)
     with progress("ERM", s.epochs, verbose=s.verbose) as show:
         while history.reason is None:
@@ -250,12 +254,26 @@ class _Best:
 _FREE_TO_CHANGE = {"epochs", "checkpoint", "log", "threads", "verbose"}
 
 
-def _facts_of(s: TrainSettings, features: Any, sets: Sets, loss: DecisionLoss) -> dict[str, Any]:
+def _facts_of(
+    s: TrainSettings,
+    model: CostModel,
+    objective: Objective,
+    features: Any,
+    sets: Sets,
+    validation: tuple[Any, Sets] | None,
+) -> dict[str, Any]:
     """What two runs must have in common for one to go on from the other's checkpoint."""
     if s.checkpoint is None:
         return {}
     settings = {name: v for name, v in asdict(s).items() if name not in _FREE_TO_CHANGE}
-    return settings | {"data": checkpoints.fingerprint(features, sets), "loss": repr(loss)}
+    tensors = objective.module.state_dict().items()
+    return settings | {
+        "model": {name: list(tensor.shape) for name, tensor in tensors},
+        "ridge": model.ridge,
+        "loss": repr(objective.loss),
+        "data": checkpoints.fingerprint(sets, features, objective.true_costs),
+        "validation": None if validation is None else checkpoints.fingerprint(validation[1]),
+    }
 
 
 def _save(

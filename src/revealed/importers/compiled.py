@@ -43,6 +43,10 @@ class Compiled:
         rows = {name: getattr(self, name)[:, order] for name in ("A_eq", "A_ub")}
         return replace(self, **vectors, **rows, P=self.P[order][:, order])
 
+    def has_curvature_of(self, other: Compiled) -> bool:
+        """Whether the quadratic part is the same."""
+        return _same(self.P, other.P)
+
     def has_rows_of(self, other: Compiled) -> bool:
         """Whether everything but the cost is the same."""
         names = [part.name for part in fields(self) if part.name != "cost"]

@@ -227,8 +227,15 @@ def _refuse_other_ways(probe: _Probe, base: Compiled, S: np.ndarray) -> None:
     w = probe.steps * np.random.default_rng(0).uniform(0.5, 2.0, len(probe.steps))
     there = probe.at(w)
     size = 1.0 + np.abs(S) @ np.abs(w) + np.abs(base.cost)
+    if not there.has_curvature_of(base):
+        raise InputError(
+            "The objective must be linear in `cost_parameter`; here it multiplies a quadratic term "
+            "such as sum_squares, whose curvature moves with it. An unknown curvature is for "
+            "rv.QuadraticProgram with Q=None, or for rv.ConvexProgram."
+        )
     if not there.has_rows_of(base) or (np.abs(there.cost - base.cost - S @ w) > 1e-9 * size).any():
         raise InputError(
             "The objective must be linear in `cost_parameter`; here it is inside a function such "
-            "as abs, max or a norm, whose compiled constraints move with it."
+            "as abs, max, a norm or a square, whose compiled constraints move with it. Where the "
+            "gradient in the variables is affine in it all the same, rv.ConvexProgram will do."
         )

@@ -91,13 +91,23 @@ def _path(graph: Any, source: Any, target: Any, weight: str) -> ImportedModel:
 def _flow(graph: Any, weight: str, demand: str, capacity: str) -> ImportedModel:
     if not graph.is_directed():
         raise InputError("A flow needs a directed graph; use `graph.to_directed()` for both ways.")
-    wanted = _numbers(graph.nodes(data=demand, default=0.0), "node", demand)
+    wanted = _numbers(
+        graph.nodes(data=demand, default=0.0),
+        f"The attribute {demand!r} of node",
+        np.isfinite,
+        "a finite number, or left out for 0",
+    )
     if abs(wanted.sum()) > 1e-9 * np.abs(wanted).sum():
         raise InputError(
             f"What flows in must flow out: the nodes' {demand!r} must sum to 0; got "
             f"{wanted.sum():g}. Demands are positive, supplies negative."
         )
-    limits = _numbers(graph.edges(data=capacity, default=np.inf), "edge", capacity)
+    limits = _numbers(
+        graph.edges(data=capacity, default=np.inf),
+        f"The attribute {capacity!r} of edge",
+        lambda value: value >= 0,
+        "a number of at least 0, or left out for no limit",
+    )
     tails, heads = _ends(graph)
     problem = LinearProgram(
         A_eq=_incidence([(heads, 1.0), (tails, -1.0)], len(graph)), b_eq=wanted, lb=0.0, ub=limits
@@ -224,24 +234,21 @@ def _weights(graph: Any, name: str) -> np.ndarray | None:
     found = [value for *_, value in graph.edges(data=name)]
     if all(value is None for value in found):
         return None
-    return _numbers(graph.edges(data=name), "edge", name, np.isfinite)
+    what = f"The attribute {name!r} of edge"
+    expected = "a number, given to all or to none"
+    return _numbers(graph.edges(data=name), what, np.isfinite, expected)
 
 
-def _numbers(
-    items: Any, what: str, name: str, allowed: Callable[[Any], Any] = lambda value: value == value
-) -> np.ndarray:
-    """The attribute `name` of every node or edge, as numbers."""
+def _numbers(items: Any, what: str, allowed: Callable[[float], Any], expected: str) -> np.ndarray:
+    """An attribute of every node or edge, as numbers; NaN is never allowed."""
     numbers = []
     for *who, value in items:
         try:
             number = float(value)
         except (TypeError, ValueError):
             number = np.nan
-        if not allowed(number) or np.isnan(number):
-            label = who[0] if what == "node" else tuple(who)
-            raise InputError(
-                f"The attribute {name!r} of {what} {label!r} must be a number; got {value!r}. "
-                "Give it to all or to none."
-            )
+        if not allowed(number):
+            label = who[0] if len(who) == 1 else tuple(who)
+            raise InputError(f"{what} {label!r} must be {expected}; got {value!r}.")
         numbers.append(number)
     return np.array(numbers)

@@ -56,6 +56,9 @@ class ImportedModel:
     """Whether the model maximises."""
     integer: np.ndarray
     """(n,) bool: variables that the model asks to be whole, which `problem` does not."""
+    at_least: np.ndarray | None = None
+    """(m_ub,) bool: rows of `problem.A_ub` that the source wrote as `a x >= l`, turned round; None
+    where that is not known."""
     form: CostForm | None = None
     """How costs follow from what is predicted, c = S w + c0; None where they are the same."""
     parameter_names: Names = ()

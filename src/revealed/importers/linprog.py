@@ -24,8 +24,12 @@ def from_linprog(
     A_eq: Any = None,
     b_eq: Any = None,
     bounds: Any = (0, None),
-    *,
+    method: Any = None,
+    callback: Any = None,
+    options: Any = None,
+    x0: Any = None,
     integrality: Any = None,
+    *,
     names: Any = None,
 ) -> ImportedModel:
     """The model that `scipy.optimize.linprog` would solve with the same arguments.
@@ -33,14 +37,16 @@ def from_linprog(
     As there, variables are at least 0 unless `bounds` says otherwise, and None in a pair means no
     limit; a `scipy.optimize.Bounds` is understood too. `c` may be left out, since it is what will
     be learnt. `integrality` is 0 for a real variable, 1 for an integer one, 2 and 3 for one that
-    may also be 0 (see scipy). `names` name the n variables, which are x0, x1, ... otherwise.
+    may also be 0 (see scipy). `method`, `callback`, `options` and `x0` say how to solve, not what,
+    and are left out. `names` name the n variables, which are x0, x1, ... otherwise.
     Right-hand sides (B, m) and matrices (B, m, n) may differ by instance, as in `LinearProgram`.
     """
     cost = None if c is None else _vector(c, "c")
     n = _count_variables(cost, A_ub, A_eq, bounds)
+    _check_columns(n, A_ub=A_ub, A_eq=A_eq)
     kinds = np.zeros(n, dtype=np.int64) if integrality is None else _kinds(integrality, n)
     lb, ub = with_zero(*_limits(bounds, n), kinds >= 2)
-    problem = LinearProgram(A_eq, b_eq, A_ub, b_ub, lb, ub)
+    problem = LinearProgram(A_eq, _side(b_eq, A_eq), A_ub, _side(b_ub, A_ub), lb, ub)
     integer = kinds % 2 == 1
     warn_relaxed("the linear program", integer, kinds >= 2, stacklevel=3)
     return ImportedModel(
@@ -58,7 +64,7 @@ def from_linprog(
 
 def _vector(value: Any, name: str) -> np.ndarray:
     array = to_float64(value, name)
-    array = array.ravel() if array.shape == (1, array.size) else array  # as scipy squeezes it
+    array = array.ravel() if max(array.shape, default=0) == array.size else array  # as scipy does
     if array.ndim != 1 or not len(array):
         raise ShapeError(f"`{name}` must be (n,), one for each variable; got shape {array.shape}.")
     if not np.isfinite(array).all():
@@ -72,7 +78,7 @@ def _count_variables(cost: np.ndarray | None, A_ub: Any, A_eq: Any, bounds: Any)
         return len(cost)
     for A in (A_ub, A_eq):
         if A is not None:
-            return int(A.shape[-1]) if hasattr(A, "shape") else np.shape(A)[-1]
+            return _shape(A)[-1]
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
         pairs = np.broadcast_shapes(np.shape(bounds.lb), np.shape(bounds.ub))
     else:
@@ -82,6 +88,27 @@ def _count_variables(cost: np.ndarray | None, A_ub: Any, A_eq: Any, bounds: Any)
             "The number of variables is unknown: give `c`, `A_ub`, `A_eq`, or bounds for each."
         )
     return pairs[0]
+
+
+def _shape(A: Any) -> tuple[int, ...]:
+    return tuple(A.shape) if hasattr(A, "shape") else np.shape(A)
+
+
+def _check_columns(n: int, **matrices: Any) -> None:
+    for name, A in matrices.items():
+        columns = _shape(A)[-1:] if A is not None else (n,)
+        if columns and columns[0] != n:
+            raise ShapeError(
+                f"`{name}` must have a column for each of the {n} variables, as many as `c` or the "
+                f"matrix before it has; got {columns[0]}."
+            )
+
+
+def _side(b: Any, A: Any) -> Any:
+    """Right-hand sides with a column (m, 1) laid flat, as scipy lays it."""
+    shape = np.shape(b)
+    column = len(shape) == 2 and shape[1] == 1 and shape[0] > 1
+    return np.ravel(b) if column and A is not None and _shape(A)[-2:-1] == shape[:1] else b
 
 
 def _limits(bounds: Any, n: int) -> tuple[np.ndarray, np.ndarray]:

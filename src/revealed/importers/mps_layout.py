@@ -46,7 +46,7 @@ class Free:
     def row(self, line: str) -> tuple[str, str]:
         words = line.split()
         if len(words) != 2:
-            raise Malformed("a kind (N, L, G or E) and one name")
+            raise Malformed("a kind (N, L, G or E) and one name, without blanks in it")
         return words[0].upper(), words[1]
 
     def entries(self, line: str, *, labelled: bool) -> tuple[str, Pairs]:
@@ -55,7 +55,7 @@ class Free:
         if not labelled or len(words) % 2:
             label, *words = words
         if len(words) not in (2, 4):
-            raise Malformed("a name, then one or two pairs of a name and a number")
+            raise Malformed("a name, then one or two pairs of a name and a number (without blanks)")
         return label, list(zip(words[::2], words[1::2], strict=True))
 
     def bound(self, line: str, columns: Container[str]) -> Bound:

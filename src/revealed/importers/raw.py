@@ -83,6 +83,7 @@ def assemble(model: RawModel) -> ImportedModel:
         variable_names=model.variable_names,
         eq_names=_chosen(model.row_names, equal),
         ub_names=_chosen(model.row_names, above) + _chosen(model.row_names, below),
+        at_least=np.repeat([False, True], [above.sum(), below.sum()]),
         integer=np.zeros(n, dtype=bool) if model.integer is None else model.integer,
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from codecs import BOM_UTF8 as BOM
 from collections.abc import Generator
 from pathlib import Path
 from typing import IO
@@ -72,6 +73,7 @@ def _text(line: bytes, path: Path, number: int) -> str:
         raise InputError(
             f"{path.name}, line {number}: text was expected; got bytes of 0, as in a binary file."
         )
+    line = line.removeprefix(BOM) if number == 1 else line
     try:
         return line.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError:  # older files name things in some eight-bit alphabet

@@ -29,8 +29,9 @@ from ..optimality import OptimalitySet, check_program
 from ..oracle import SolveStatus
 from ..problem import LinearProgram
 from ..projection.gpu import DeviceSets
+from ._device import with_device_weights
 from ._memory import as_keys
-from ._reduce import check_reduction, reduce_with_gradient
+from ._reduce import check_reduction, reduce_with_gradient, with_own_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +103,15 @@ class DecisionLoss(torch.nn.Module):
         """The loss of costs (B, n) against decisions: (B, n), an OptimalitySet or DeviceSets.
 
         `index` says which instances raw decisions belong to where constraints differ by instance.
-        `weights` (B,) are constants of at least 0. `true_costs` (B, n) are read by losses that need
-        them and by no other.
+        `weights` (B,) are constants of at least 0; those of sets count too. `true_costs` (B, n) are
+        read by losses that need them and by no other.
         """
         batch = self._batch(costs, decisions, true_costs, index)
         value, gradient = self.per_sample(batch)
+        if batch.device_sets is not None:
+            weights = with_device_weights(weights, batch.device_sets)
+        elif batch.sets is not None:
+            weights = with_own_weights(weights, batch.sets)
         return reduce_with_gradient(
             costs, value, gradient, reduction=self.reduction, weights=weights
         )
@@ -183,7 +188,8 @@ def decide(problem: LinearProgram, costs: Tensor, size: int) -> Tensor:
         raise InputError(
             f"No decision is optimal under the costs of sample {row % size}: the problem is "
             f"{status.name.lower()} there. Where negative costs have no meaning (a path through a "
-            "graph with cycles), end the network with softplus."
+            "graph with cycles), end the network with softplus, and give a loss that shifts or "
+            "disturbs costs a `floor`, such as 0.01."
         )
     return solution.x
 

@@ -18,22 +18,22 @@ BLOCK = 1 << 27
 """Numbers in the tables of the decisions that are eliminated at a time, 1 GiB."""
 
 
-class DeviceBases:
-    """Bases by the place of a decision among those uploaded.
+_KEPT = "_bases"
+"""Where a table of sets keeps the bases of its decisions: they live as long as it does."""
+
+
+def bases_on_device(sets: DeviceSets) -> Bases:
+    """The bases of the decisions chosen by `sets`; after the first call nothing is read back.
 
     Inverses of whole numbers, as networks have them, are kept in a byte each: those of 10,000
     paths on an 18x18 grid then take 1 GB instead of 8.
     """
-
-    def __init__(self, sets: DeviceSets) -> None:
-        self._bases = _all_bases(sets)
-
-    def of(self, sets: DeviceSets) -> Bases:
-        """The bases of the decisions chosen by `sets`; nothing is read back."""
-        kept = self._bases
-        if sets.index is not None:
-            kept = Bases(*(part[sets.index] for part in kept))
-        return kept._replace(inverse=kept.inverse.double())
+    kept = sets.table.__dict__.get(_KEPT)
+    if kept is None:
+        kept = sets.table.__dict__[_KEPT] = _all_bases(sets)
+    if sets.index is not None:
+        kept = Bases(*(part[sets.index] for part in kept))
+    return kept._replace(inverse=kept.inverse.double())
 
 
 def _all_bases(sets: DeviceSets) -> Bases:

@@ -61,6 +61,13 @@ def check_positive(value: Any, name: str) -> float:
     return float(value)
 
 
+def check_margin(margin: Any) -> float:
+    """A finite number of at least 0."""
+    if not _is_number(margin) or margin < 0:
+        raise InputError(f"`margin` must be a finite number of at least 0; got {margin!r}.")
+    return float(margin)
+
+
 def check_share(value: Any, name: str) -> float:
     """A number from 0 to 1."""
     if not _is_number(value) or not 0 <= value <= 1:

@@ -32,7 +32,7 @@ from ._base import DecisionLoss, check_same_form, own_instances, refuse_non_tens
 from ._device import OnDevice, distance_on_device, with_device_weights
 from ._distance import check_delta, check_power, length_of, value_and_gradient
 from ._memory import Memory, as_keys
-from ._reduce import check_reduction, check_weights_shape, reduce_with_gradient
+from ._reduce import check_reduction, reduce_with_gradient, with_own_weights
 
 
 class UnsolvedProjectionWarning(UserWarning):
@@ -284,15 +284,6 @@ def projection_loss(
 
 
 # --- checks ---------------------------------------------------------------------------------------
-
-
-def with_own_weights(weights: Any, sets: Any) -> Any:
-    """(B,) weights times those of the sets; None where all are 1."""
-    if (sets.weights == 1.0).all():
-        return weights
-    if weights is None:
-        return sets.weights
-    return check_weights_shape(to_float64(weights, "weights"), len(sets.weights)) * sets.weights
 
 
 def _one_margin(margin: Any) -> float | None:

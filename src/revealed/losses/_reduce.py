@@ -5,12 +5,11 @@ Letters: B samples, n cost entries.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from .._arrays import to_float64
 from ..errors import InputError, ShapeError
@@ -86,6 +85,15 @@ def _refuse_trained(weights: Any) -> None:
         )
 
 
+def with_own_weights(weights: Any, sets: Any) -> Any:
+    """(B,) weights times those of the sets; None where all are 1."""
+    if (sets.weights == 1.0).all():
+        return weights
+    if weights is None:
+        return sets.weights
+    return check_weights_shape(to_float64(weights, "weights"), len(sets.weights)) * sets.weights
+
+
 def check_weights_shape(weights: Any, size: int) -> Any:
     """The weights, refused unless there is one for each of `size` samples."""
     if tuple(weights.shape) != (size,):
@@ -113,10 +121,29 @@ class _WithGradient(torch.autograd.Function):
     def forward(ctx: Any, costs: Tensor, known: tuple[Tensor, Tensor]) -> Tensor:
         value, ctx.gradient = known
         ctx.dtype = costs.dtype
+        ctx.save_for_backward(costs)
         return value
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None]:
-        upstream = grad_output[:, None] if grad_output.ndim else grad_output
-        return (upstream * ctx.gradient).to(ctx.dtype), None
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
+        (upstream,), gradient = grad_outputs, ctx.gradient
+        if torch.is_grad_enabled():  # create_graph=True: someone may ask for the next derivative
+            gradient = _LastDerivative.apply(*ctx.saved_tensors, gradient)
+        upstream = upstream[:, None] if upstream.ndim else upstream
+        return (upstream * gradient).to(ctx.dtype), None
+
+
+class _LastDerivative(torch.autograd.Function):
+    """Hands a gradient on, and refuses to be differentiated: a silent 0 would be wrong."""
+
+    @staticmethod
+    def forward(ctx: Any, costs: Tensor, gradient: Tensor) -> Tensor:
+        return gradient.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> NoReturn:
+        raise InputError(
+            "These losses know their gradient, not how it changes with the costs: there are no "
+            "second derivatives (create_graph=True, a Hessian, a penalty on the gradient). Detach "
+            "the gradient to take it as a constant."
+        )

@@ -5,8 +5,6 @@ Letters: B samples, n cost entries, m rows.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -15,12 +13,11 @@ from ..errors import InputError
 from ..optimality import OptimalitySet
 from ..problem import LinearProgram
 from ..projection import project
-from ..projection.gpu import DeviceSets
-from ..projection.gpu.sets import Table
 from ._base import Batch, DecisionLoss
 from ._basis import BOTH, NONE, Bases, BasisBook, bases_of, keys_of, own_matrices
 from ._dense import dense_rows
-from ._device_basis import DeviceBases
+from ._device_basis import bases_on_device
+from ._options import check_margin
 
 BASES = ("decision", "true")
 
@@ -73,10 +70,9 @@ class OptimalityMarginLoss(DecisionLoss):
                 "`basis` must be 'decision', read off the observed decision, or 'true', from the "
                 f"true costs; got {basis!r}."
             )
-        self.margin, self.basis = _check_margin(margin), basis
+        self.margin, self.basis = check_margin(margin), basis
         self.needs_true_costs = basis == "true"
         self._book = BasisBook()
-        self._on_device: dict[Table, DeviceBases] = {}
 
     def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:
         if not len(batch.costs):
@@ -92,21 +88,16 @@ class OptimalityMarginLoss(DecisionLoss):
         if self.basis == "true":
             return self._by_true_costs(batch)
         if batch.device_sets is not None:
-            return self._by_place(batch.device_sets)
+            return bases_on_device(batch.device_sets)
         return self._by_decision(batch)
 
     def forget(self) -> None:
-        """Drop the bases; they are found again, the same. Those on a device stay, for a captured
-        graph knows where they are."""
+        """Drop the bases; they are found again, the same. Those on a device stay with the sets
+        there, for a captured graph knows where they are."""
         self._book = BasisBook()
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, margin={self.margin:g}, basis={self.basis!r}"
-
-    def _by_place(self, sets: DeviceSets) -> Bases:
-        if sets.table not in self._on_device:
-            self._on_device[sets.table] = DeviceBases(sets)
-        return self._on_device[sets.table].of(sets)
 
     def _by_decision(self, batch: Batch) -> Bases:
         sets = batch.sets
@@ -173,10 +164,3 @@ def _back(bases: Bases, rows: Tensor, pull: Tensor) -> Tensor:
     through_rows = torch.matmul(rows, pull[:, :n, None])[:, :, 0] + pull[:, n:]
     through_basis = torch.bmm(bases.inverse, through_rows[:, :, None])[:, :, 0]
     return pull.scatter_add(1, bases.columns, -through_basis)[:, :n]
-
-
-def _check_margin(margin: Any) -> float:
-    number = isinstance(margin, int | float | np.number) and not isinstance(margin, bool)
-    if not number or not 0 <= margin < np.inf:
-        raise InputError(f"`margin` must be a finite number of at least 0; got {margin!r}.")
-    return float(margin)

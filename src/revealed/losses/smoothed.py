@@ -20,7 +20,7 @@ from ..projection.gpu import project_on_device
 from ._base import Batch
 from ._device import COARSE, distance_on_device
 from ._distance import check_delta, check_power, length_of, value_and_gradient
-from ._options import check_positive
+from ._options import check_margin, check_positive
 from ._random import RandomLoss
 
 
@@ -62,7 +62,7 @@ class SmoothedProjectionLoss(RandomLoss):
         super().__init__(problem, seed=seed, reduction=reduction)
         check_power(power)
         check_delta(delta)
-        self.margin, self.power, self.delta = float(margin), power, float(delta)
+        self.margin, self.power, self.delta = check_margin(margin), power, float(delta)
         self.threads = threads
         self.sigma = check_positive(sigma, "sigma")
         self.n_samples = positive_int(n_samples, "n_samples")

@@ -1,13 +1,14 @@
-"""Convex problems given as functions: quadratic programs one after the other, cones kept whole.
+"""Convex problems given as functions: each instance in units of its own.
 
-At x, phi is replaced by its second-order expansion (with the curvature of the constraints at their
-multipliers), the functions by their tangents; Clarabel solves that, and a line search along the
-step lowers phi plus a price for broken constraints. Near the answer these are Newton's steps.
-Letters: n variables, k inequality functions.
+Solvers have absolute tolerances, so what they are given should be of size 1: x, phi and each
+inequality function are divided by what they turn out to be at the answer, and the answer is looked
+for again from there until that stays the same. What is proven of it is then relative to its data.
+Letters: B instances, n variables, k values of inequality functions.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,44 +17,37 @@ import numpy as np
 from scipy import sparse
 
 from .._arrays import as_costs
-from .._conic import (
-    ConicAnswer,
-    conditions_left,
-    in_threads,
-    load_clarabel,
-    rows_of,
-    solve_best,
-    solve_conic,
-)
-from ..derivatives import second_order, value_and_slope, values_and_slopes
+from .._conic import in_threads, load_clarabel
+from ..derivatives import second_order, tensor, value_and_slope, values_and_slopes
 from .limits import deadline_after, thread_count
-from .quadratic import FEASIBLE, STATIONARY, polyhedron_rows
+from .quadratic import CONVEX, polyhedron_rows
+from .sequential import WHAT, Smooth, minimise, nearest_to_zero
 from .solution import Solution, SolveStatus
+from .units import power_of_two, usual_size, with_even_rows
 
 if TYPE_CHECKING:
     from ..convex import ConvexProgram
 
-MOST_STEPS = 100
-MOST_HALVINGS = 40
-STILL = 1e-10
-"""A step this short, relative to 1 + |x|, is the last."""
-SHORT = 1e-6
-"""Steps this short that no longer halve are the rounding of the quadratic programs."""
-STEEP = 1e3
-"""How much larger a curvature may get in one step."""
-FAR = 1e9
-"""A length of x beyond which a problem without a bottom is called unbounded."""
-GOAL = 1e-12
-"""Of the first-order conditions of each quadratic program; missed, another attempt is made."""
-WHAT = "Solving a ConvexProgram"
+ROUNDS = 4
+"""Choices of units, at most."""
+CLOSE = 16.0
+"""Units that differ by less than this factor are as good as the same."""
+NOTHING = 1e-9
+"""An x this small, in its units, is 0 and has no size to learn from."""
 
 
-class _Rows(NamedTuple):
-    """Rows, bounds and cones of one instance: right - A x in the cones."""
+class Units(NamedTuple):
+    """What x, phi and the values of the inequality functions are measured in."""
 
-    A: Any
-    right: np.ndarray
-    cones: list[tuple[str, int]]
+    x: float
+    phi: float
+    functions: np.ndarray
+    """(k,)"""
+
+    def near(self, other: Units) -> bool:
+        """Whether another choice would make no difference."""
+        mine, theirs = (np.array([u.x, u.phi, *u.functions]) for u in (self, other))
+        return bool((np.maximum(mine / theirs, theirs / mine) < CLOSE).all())
 
 
 def solve_convex(
@@ -105,95 +99,74 @@ def _minimise(
     one: ConvexProgram, objective: Callable[..., Any], w: np.ndarray, deadline: float
 ) -> tuple[SolveStatus, np.ndarray]:
     rows = _conic_rows(one)
-    status, x = _start(one, rows)
+    unit = _expected_size(one, rows)
+    status, x = SolveStatus.OPTIMAL, one.start
+    if x is None:
+        status, x = nearest_to_zero(rows._replace(right=rows.right / unit), one.n_variables)
+        x = unit * x
     if status is not SolveStatus.OPTIMAL:
         return status, x
-    functions = one.inequalities
-    k = values_and_slopes(functions, x[None])[0].shape[1]
-    mu, damping, before = np.ones(k), 0.0, np.inf
-    for _ in range(MOST_STEPS):
-        if time.monotonic() > deadline:
-            return SolveStatus.LIMIT, x
-        value, slope = value_and_slope(objective, x, w)
-        g, J = (part[0] for part in values_and_slopes(functions, x[None]))
-        H = _positive(second_order(objective, functions, x, w, mu))
-        size = 1.0 + np.abs(H).max()
-        H = H + damping * np.eye(len(x))
-        answer, left = _step(rows, x, slope, H, g, J)
-        if answer.unbounded:
-            if damping > 1e6 * size or np.linalg.norm(x) > FAR:
-                return SolveStatus.UNBOUNDED, x
-            damping = max(10.0 * damping, 1e-3 * size)
-            continue
-        if answer.infeasible:
-            return SolveStatus.INFEASIBLE, x
-        d, mu = answer.x, np.maximum(answer.z[len(answer.z) - k :], 0.0)
-        length = float(np.linalg.norm(d)) / (1.0 + float(np.linalg.norm(x)))
-        if length <= STILL or (length <= SHORT and length > 0.5 * before):
-            return _judged(one, x + d if length <= before else x, d, H, slope, left)
-        before = length
-        share = _line_search(objective, functions, w, x, d, value, g, mu, size)
-        if share == 0.0:
-            return _judged(one, x, d, H, slope, left)
-        x, damping = x + share * d, 0.1 * damping if damping > 1e-12 else 0.0
-    return SolveStatus.FAILED, x
+    units = _measured(one, objective, w, x, unit)
+    for _ in range(ROUNDS):
+        scaled = _in_units(one, objective, rows, units)
+        status, y = minimise(scaled, w, x / units.x, deadline)
+        if status not in (SolveStatus.OPTIMAL, SolveStatus.FAILED) or not np.isfinite(y).all():
+            return status, units.x * y
+        x = units.x * y
+        found = _measured(one, objective, w, x, units.x)
+        if status is SolveStatus.OPTIMAL and units.near(found):
+            break
+        units = found
+    return status, x
 
 
-def _judged(
-    one: ConvexProgram,
-    x: np.ndarray,
-    d: np.ndarray,
-    H: np.ndarray,
-    slope: np.ndarray,
-    left: float,
-) -> tuple[SolveStatus, np.ndarray]:
-    """OPTIMAL where x obeys the constraints and the multipliers of the last program, whose gradient
-    is slope + H d and whose own conditions hold but for `left`, leave nothing of that at x."""
-    moved = np.abs(H @ d).max(initial=0.0) / (1.0 + np.abs(slope).max(initial=0.0))
-    short = np.linalg.norm(d) <= SHORT * (1.0 + np.linalg.norm(x))
-    good = short and max(moved, left) <= STATIONARY
-    good = good and one.constraint_violation(x[None])[0] <= FEASIBLE * 10
-    return (SolveStatus.OPTIMAL if good else SolveStatus.FAILED), x
+def _measured(
+    one: ConvexProgram, objective: Callable[..., Any], w: np.ndarray, x: np.ndarray, unit: float
+) -> Units:
+    """Sizes at x: its own (or `unit`, where it is 0), and what phi and the functions change by over
+    that, or are."""
+    largest = float(np.abs(x).max(initial=0.0))
+    size = power_of_two(largest) if largest > NOTHING * unit else unit
+    slope = np.abs(value_and_slope(objective, x, w)[1]).max()
+    curvature = np.abs(second_order(objective, (), x, w, np.zeros(0))).max()
+    phi = max(
+        (part for part in (slope * size, curvature * size**2) if np.isfinite(part)), default=0
+    )
+    values, slopes = (part[0] for part in values_and_slopes(one.inequalities, x[None]))
+    own = np.maximum(np.abs(values), np.abs(slopes).max(axis=1, initial=0.0) * size)
+    return Units(size, power_of_two(phi), np.array([power_of_two(part) for part in own]))
 
 
-def _line_search(
-    objective: Any,
-    functions: Any,
-    w: np.ndarray,
-    x: np.ndarray,
-    d: np.ndarray,
-    value: float,
-    g: np.ndarray,
-    mu: np.ndarray,
-    size: float,
-) -> float:
-    """The first of 1, 1/2, 1/4 ... that lowers phi plus a price for what is broken; 0 if none.
+def _in_units(
+    one: ConvexProgram, objective: Callable[..., Any], rows: Smooth, units: Units
+) -> Smooth:
+    """The problem of x / unit, with phi and the functions of size 1."""
+    torch, divisor = sys.modules["torch"], tensor(units.functions)
 
-    A step to where the curvature is far above its present `size` is too long as well: the edge of
-    a domain is near (x log x at 0), from which Newton's steps do not come back.
-    """
-    price = 2.0 * mu.max(initial=0.0) + 1.0
+    def every(y: Any) -> Any:
+        return torch.cat([f(units.x * y).reshape(-1) for f in one.inequalities]) / divisor
 
-    def merit(share: float) -> float:
-        there = x + share * d
-        now = value_and_slope(objective, there, w)[0] if share else value
-        own = values_and_slopes(functions, there[None])[0][0] if share else g
-        return now + price * float(np.maximum(own, 0.0).sum())
-
-    before, share = merit(0.0), 1.0
-    for _ in range(MOST_HALVINGS):
-        after = merit(share)
-        lower = after <= before + 1e-14 * (1.0 + abs(before))  # NaN is not
-        if lower and _curvature(objective, functions, x + share * d, w, mu) <= STEEP * size:
-            return share
-        share *= 0.5
-    return 0.0
+    return rows._replace(
+        objective=lambda y, w: objective(units.x * y, w) / units.phi,
+        functions=(every,) if one.inequalities else (),
+        right=rows.right / units.x,
+    )
 
 
-def _curvature(
-    objective: Any, functions: Any, x: np.ndarray, w: np.ndarray, mu: np.ndarray
-) -> float:
-    return float(np.abs(second_order(objective, functions, x, w, mu)).max())
+def _expected_size(one: ConvexProgram, rows: Smooth) -> float:
+    """The size of x as right-hand sides tell it, or else its start, or else how far functions are
+    from binding at 0."""
+    told = usual_size(rows.right)
+    if told:
+        return power_of_two(told)
+    if one.start is not None:
+        return power_of_two(np.abs(one.start).max())
+    zero = np.zeros(one.n_variables)
+    values, slopes = values_and_slopes(one.inequalities, zero[None])
+    bends = second_order(_nothing, one.inequalities, zero, zero, np.ones(values.shape[1]))
+    value, slope, bend = (np.abs(part).max(initial=0.0) for part in (values, slopes, bends))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return power_of_two(np.fmin(value / slope, np.sqrt(value / bend)))
 
 
 def _curves_down(objective: Any, x: np.ndarray, w: np.ndarray) -> bool:
@@ -201,53 +174,23 @@ def _curves_down(objective: Any, x: np.ndarray, w: np.ndarray) -> bool:
     H = second_order(objective, (), x, w, np.zeros(0))
     if not np.isfinite(H).all():  # at the edge of a domain
         return False
-    return bool(np.linalg.eigvalsh(0.5 * (H + H.T))[0] < -1e-7 * (1.0 + np.abs(H).max()))
+    return bool(np.linalg.eigvalsh(0.5 * (H + H.T))[0] < -CONVEX * np.abs(H).max())
 
 
-def _positive(H: np.ndarray) -> np.ndarray:
-    """Without what rounding, or a w for which phi is not convex, has left below 0."""
-    H = 0.5 * (H + H.T)
-    values, vectors = np.linalg.eigh(H)
-    if values[0] >= 0:
-        return H
-    return (vectors * np.maximum(values, 0.0)) @ vectors.T
-
-
-def _conic_rows(one: ConvexProgram) -> _Rows:
+def _conic_rows(one: ConvexProgram) -> Smooth:
+    """Rows, bounds and cones, the largest entry of each row and each cone in [1/2, 1)."""
     A, b, n_zero = polyhedron_rows(one.constraints)
-    parts, right = [A], [b]
+    even, sides = with_even_rows(A, b)
+    blocks, right = [even], [sides]
     cones = [("zero", n_zero), ("nonnegative", len(b) - n_zero)]
     for cone in one.cones:
         rows, own, kind = cone.conic()
-        parts.append(sparse.csc_array(rows))
-        right.append(own)
+        size = power_of_two(np.abs(rows).max(initial=0.0))
+        blocks.append(sparse.csc_array(rows / size))
+        right.append(own / size)
         cones.append(kind)
-    return _Rows(sparse.vstack(parts, format="csc"), np.concatenate(right), cones)
+    return Smooth(_nothing, (), sparse.vstack(blocks, format="csc"), np.concatenate(right), cones)
 
 
-def _start(one: ConvexProgram, rows: _Rows) -> tuple[SolveStatus, np.ndarray]:
-    """The start given, or the point of least length in rows and cones."""
-    n = one.n_variables
-    if one.start is not None:
-        return SolveStatus.OPTIMAL, one.start.copy()
-    eye = sparse.eye_array(n)
-    answer = solve_conic(eye, np.zeros(n), rows.A, rows.right, rows.cones, what=WHAT)
-    return (SolveStatus.INFEASIBLE if answer.infeasible else SolveStatus.OPTIMAL), answer.x
-
-
-def _step(
-    rows: _Rows, x: np.ndarray, slope: np.ndarray, H: np.ndarray, g: np.ndarray, J: np.ndarray
-) -> tuple[ConicAnswer, float]:
-    """The answer of the quadratic program at x, and what is left of its conditions."""
-    A = sparse.vstack([rows.A, sparse.csc_array(J)], format="csc")
-    right = np.concatenate([rows.right - rows.A @ x, -g])
-    cones = [*rows.cones, ("nonnegative", len(g))]
-    assert sum(rows_of(cone) for cone in cones) == len(right)
-    size = max(np.abs(H).max(initial=0.0), np.abs(slope).max(initial=0.0)) or 1.0
-    program = (sparse.csc_array(H / size), slope / size, A, right, cones)
-
-    def judge(found: ConicAnswer) -> tuple[ConicAnswer, float]:
-        return found, max(conditions_left(*program, found))
-
-    answer, left = solve_best(*program, what=WHAT, judge=judge, goal=GOAL)
-    return answer._replace(z=answer.z * size), left
+def _nothing(x: Any, w: Any) -> Any:
+    return 0.0 * x.sum()

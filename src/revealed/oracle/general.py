@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from ..problem import relative_violation
+from ..problem import relative_violation, unit_of
 from .solution import SolveStatus
 
 if TYPE_CHECKING:
@@ -86,9 +86,10 @@ def _checked(
 
 
 def _snap(problem: LinearProgram, X: np.ndarray) -> np.ndarray:
+    unit = unit_of(problem, X)
     for bound in (problem.lb, problem.ub):
         with np.errstate(invalid="ignore"):  # inf - inf on missing bounds: NaN, so not near
-            near = np.abs(X - bound) <= _NEAR_BOUND * (1.0 + np.abs(bound))
+            near = np.abs(X - bound) <= _NEAR_BOUND * (unit + np.abs(bound))
         X = np.where(near & np.isfinite(bound), bound, X)
     return X
 

@@ -2,7 +2,8 @@
 
 The simplex method ends at a vertex. Where only the costs differ, a feasible basis is found once
 and every instance starts there, not where the one before it ended: quick, and independent of the
-batch. Rows are scaled by powers of two so that HiGHS's absolute tolerances mean the same for each.
+batch. Rows are scaled by powers of two so that HiGHS's absolute tolerances mean the same for each,
+and so is x where right-hand sides and bounds are far from 1.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import highspy
 import numpy as np
 
 from .solution import SolveStatus
+from .units import linear_unit
 
 if TYPE_CHECKING:
     from ..problem import LinearProgram
@@ -80,6 +82,7 @@ class HighsSolver:
         self._set(_OPTIONS)
         self._model: Any = None
         self._is_loaded = False
+        self._unit = 1.0  # of x
         self._kept_start: _Start | None = None
 
     def solve(
@@ -102,7 +105,7 @@ class HighsSolver:
             status = status if feasible == SolveStatus.OPTIMAL else feasible
         if status != SolveStatus.OPTIMAL:
             return status, None
-        return status, np.array(self._highs.getSolution().col_value)
+        return status, self._unit * np.array(self._highs.getSolution().col_value)
 
     def _start(self, problem: LinearProgram) -> _Start:
         """A feasible basis when all instances have the same constraints, else the slack basis.
@@ -166,12 +169,16 @@ class HighsSolver:
         model = self._model
         if _rows_differ(problem):
             model.a_matrix_.value_ = rows.data[own]
-        model.col_lower_, model.col_upper_ = _of(problem.lb, instance), _of(problem.ub, instance)
-        b_eq, b_ub = _of(problem.b_eq, instance), _of(problem.b_ub, instance)
+        lb, ub, b_eq, b_ub = (
+            _of(part, instance) for part in (problem.lb, problem.ub, problem.b_eq, problem.b_ub)
+        )
         no_limit = np.full(len(b_ub), -np.inf)
         with np.errstate(over="ignore"):  # an infinite equality makes HiGHS refuse: FAILED
-            model.row_lower_ = np.concatenate([b_eq, no_limit]) * rows.scale[own]
-            model.row_upper_ = np.concatenate([b_eq, b_ub]) * rows.scale[own]
+            low = np.concatenate([b_eq, no_limit]) * rows.scale[own]
+            high = np.concatenate([b_eq, b_ub]) * rows.scale[own]
+            self._unit = linear_unit(high, lb, ub)
+            model.row_lower_, model.row_upper_ = low / self._unit, high / self._unit
+            model.col_lower_, model.col_upper_ = lb / self._unit, ub / self._unit
         self._highs.passModel(model)
         self._is_loaded = True
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from .solution import SolveStatus
+from .units import linear_unit
 
 if TYPE_CHECKING:
     from ..problem import LinearProgram
@@ -48,13 +49,14 @@ def _run(
         for array in (problem.lb, problem.ub, problem.b_eq, problem.b_ub)
     )
     binds = np.isfinite(b_ub)  # scipy refuses the infinite ones
+    unit = linear_unit(b_eq, b_ub, lower, upper)
     result = linprog(
         cost,
         A_ub=problem.ub_rows.matrix(instance)[binds],
-        b_ub=b_ub[binds],
+        b_ub=b_ub[binds] / unit,
         A_eq=problem.eq_rows.matrix(instance),
-        b_eq=b_eq,
-        bounds=np.column_stack([lower, upper]),
+        b_eq=b_eq / unit,
+        bounds=np.column_stack([lower, upper]) / unit,
         method="highs-ds",
         options={
             "primal_feasibility_tolerance": 1e-9,
@@ -63,4 +65,4 @@ def _run(
         },
     )
     status = _STATUS.get(result.status, SolveStatus.FAILED)
-    return status, result.x if status == SolveStatus.OPTIMAL else None
+    return status, unit * result.x if status == SolveStatus.OPTIMAL else None

@@ -15,18 +15,31 @@ from scipy import sparse
 
 from .._arrays import as_costs
 from .._conic import ConicAnswer, has_clarabel, in_threads, load_clarabel, solve_conic
-from ..problem import LinearProgram, relative_violation
+from .._polish import polished
+from ..problem import LinearProgram
+from .first_order import (
+    SHORT,
+    Program,
+    is_infeasible,
+    is_unbounded,
+    left_over,
+)
 from .least_distance import by_least_distance
 from .limits import deadline_after, thread_count
 from .solution import Solution, SolveStatus
+from .units import power_of_two
 
 if TYPE_CHECKING:
     from ..quadratic import QuadraticProgram
 
-FEASIBLE = 1e-7
-"""Largest `constraint_violation` of a decision that may be called optimal."""
-STATIONARY = 1e-6
-"""Largest share of the gradient that the multipliers may leave over."""
+LEFT = 1e-7
+"""What may be left of the first-order conditions of a decision that is called optimal."""
+EXACT = 1e-10
+"""What is not polished further."""
+CONVEX = 1e-7
+"""The smallest eigenvalue of the curvature may fall below 0 by this share of its largest entry, or
+of what would turn the linear part round over the size of x."""
+ATTEMPTS, GUESSES = 3, 10
 _NEAR_BOUND = 1e-9
 
 
@@ -83,67 +96,77 @@ def minimise_quadratic(
 ) -> tuple[SolveStatus, np.ndarray]:
     """min 1/2 x^T P x + q x over the polyhedron of one instance; NaN unless OPTIMAL."""
     nothing = np.full(problem.n_variables, np.nan)
-    size = max(np.abs(P).max(initial=0.0), np.abs(q).max(initial=0.0)) or 1.0
-    least = float(np.linalg.eigvalsh(P)[0])
-    if least < -1e-7 * size:  # no minimum that first-order conditions could tell
-        return SolveStatus.FAILED, nothing
+    program = Program.of(P, q, *polyhedron_rows(problem))
+    least, unit = float(np.linalg.eigvalsh(P)[0]), program.unit
+    if least < -CONVEX * max(np.abs(P).max(), np.abs(q).max() / unit):
+        return SolveStatus.FAILED, nothing  # no minimum that first-order conditions could tell
     if least < 0.0:
-        P = P - least * np.eye(len(P))
-    rows, unit = polyhedron_rows(problem), 1.0
-    for _ in range(2):
-        status, x, z = _attempt(P, q, rows, unit, seconds)
-        if status is not SolveStatus.OPTIMAL:
+        program = program._replace(P=P - least * np.eye(len(P)))
+    for attempt in range(ATTEMPTS):
+        status, x, z = _attempt(program, unit, seconds, attempt)
+        if status is SolveStatus.OPTIMAL:
+            x = _snapped(problem, x, SHORT * program.unit)
+            if left_over(program, x, z) <= LEFT:
+                return status, x
+            unit = power_of_two(np.abs(x).max(initial=0.0))  # once more, with x of size 1
+        elif status is not SolveStatus.FAILED:
             return status, nothing
-        x = _snapped(problem, x)
-        if _is_best(problem, P, q, rows, x, z):
-            return status, x
-        unit = float(np.abs(x).max(initial=0.0)) or 1.0  # once more, with x of size 1
-    return SolveStatus.FAILED, nothing
+    return _without_answer(problem, program), nothing
+
+
+def _without_answer(problem: LinearProgram, program: Program) -> SolveStatus:
+    """Why no attempt came to an answer, as far as linear programs can tell."""
+    if not is_unbounded(program):
+        return SolveStatus.FAILED
+    anyone = problem.solve(np.zeros((1, problem.n_variables))).status[0]
+    return SolveStatus.UNBOUNDED if anyone == SolveStatus.OPTIMAL else SolveStatus(int(anyone))
 
 
 def _attempt(
-    P: np.ndarray, q: np.ndarray, rows: _Rows, unit: float, seconds: float
+    program: Program, unit: float, seconds: float, attempt: int
 ) -> tuple[SolveStatus, np.ndarray, np.ndarray]:
-    """What a solver says of the program in x / unit, its objective scaled to 1: x and the
-    multipliers of the rows."""
-    A, b, n_zero = rows
-    P = unit * P
-    size = max(np.abs(P).max(initial=0.0), np.abs(q).max(initial=0.0)) or 1.0
-    program = (P / size, q / size, A, b / unit, n_zero)
-    by_clarabel = has_clarabel()
-    found = _by_clarabel(*program, seconds) if by_clarabel else by_least_distance(*program)
-    return found[0], unit * found[1], size * found[2]
-
-
-def _is_best(
-    problem: LinearProgram, P: np.ndarray, q: np.ndarray, rows: _Rows, x: np.ndarray, z: np.ndarray
-) -> bool:
-    """Whether x obeys the constraints, and multipliers of the right sign, on rows that bind, leave
-    nothing of the gradient; all relative to the terms that are added."""
-    A, b, n_zero = rows
-    z = np.concatenate([z[:n_zero], np.maximum(z[n_zero:], 0.0)])
-    terms = (P @ x, q, A.T @ z)
-    gradient = max(np.abs(term).max(initial=0.0) for term in terms)
-    entries = abs(A)
-    slack = np.abs(b - A @ x) / (np.abs(b) + entries @ np.abs(x) + entries.max(axis=1).toarray())
-    idle = slack[n_zero:] > STATIONARY
-    return bool(
-        relative_violation(problem, x[None])[0] <= FEASIBLE
-        and np.abs(sum(terms)).max(initial=0.0) <= STATIONARY * gradient
-        and (z[n_zero:][idle] <= STATIONARY * gradient).all()
-    )
+    """What a solver says of the program in x / unit: x and the multipliers of the rows. A proof
+    that there is no answer is checked here; where it does not hold, the status is FAILED."""
+    scaled, size = program.within(unit)
+    if has_clarabel():
+        status, x, z = _by_clarabel(scaled, seconds, attempt)
+    else:
+        status, x, z = by_least_distance(*scaled)
+    if status is SolveStatus.OPTIMAL:
+        x, z = _exact(scaled, x, z)
+    return status, unit * x, size * z
 
 
 def _by_clarabel(
-    P: np.ndarray, q: np.ndarray, A: Any, b: np.ndarray, n_zero: int, seconds: float
+    program: Program, seconds: float, attempt: int
 ) -> tuple[SolveStatus, np.ndarray, np.ndarray]:
-    cones = [("zero", n_zero), ("nonnegative", len(b) - n_zero)]
-    program = (sparse.csc_array(P), q, A, b, cones)
-    answer = solve_conic(*program, what="Solving a QuadraticProgram", seconds=seconds)
+    options = {"what": "Solving a QuadraticProgram", "seconds": seconds, "attempt": attempt}
+    found = solve_conic(*program.conic, **options)
     status = SolveStatus.OPTIMAL
-    if answer.infeasible or answer.unbounded or answer.late:
-        status = _failure(answer)
-    return status, answer.x, answer.z
+    if found.late:
+        status = SolveStatus.LIMIT
+    elif found.infeasible and is_infeasible(program, found.z):
+        status = SolveStatus.INFEASIBLE
+    elif found.infeasible or found.unbounded:
+        status = SolveStatus.FAILED
+    return status, found.x, found.z
+
+
+def _exact(program: Program, x: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The answer with its last digits: one guess of what binds after the other, each from the
+    answer of the one before."""
+    best, least = (x, z), left_over(program, x, z)
+    guess = ConicAnswer(x, z, infeasible=False, unbounded=False, late=False, iterations=0)
+    for _ in range(GUESSES):
+        if least <= EXACT:
+            break
+        guess = polished(*program.conic, guess)
+        if guess is None:
+            break
+        left = left_over(program, guess.x, guess.z)
+        if left < least:
+            best, least = (guess.x, guess.z), left
+    return best
 
 
 def polyhedron_rows(problem: LinearProgram) -> _Rows:
@@ -167,16 +190,11 @@ def polyhedron_rows(problem: LinearProgram) -> _Rows:
     return _Rows(A, b, len(b_eq) + int(fixed.sum()))
 
 
-def _snapped(problem: LinearProgram, x: np.ndarray) -> np.ndarray:
+def _snapped(problem: LinearProgram, x: np.ndarray, least: float) -> np.ndarray:
     """Exactly at a bound where the solver came within rounding of it."""
+    size = np.abs(x).max(initial=least)
     for bound in (np.atleast_2d(problem.lb)[0], np.atleast_2d(problem.ub)[0]):
         with np.errstate(invalid="ignore"):
-            near = np.abs(x - bound) <= _NEAR_BOUND * (1.0 + np.abs(bound))
+            near = np.abs(x - bound) <= _NEAR_BOUND * (size + np.abs(bound))
         x = np.where(near & np.isfinite(bound), bound, x)
     return x
-
-
-def _failure(answer: ConicAnswer) -> SolveStatus:
-    if answer.late:
-        return SolveStatus.LIMIT
-    return SolveStatus.INFEASIBLE if answer.infeasible else SolveStatus.UNBOUNDED

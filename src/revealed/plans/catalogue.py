@@ -12,12 +12,14 @@ from typing import Any
 from .. import problems
 from ..errors import InputError
 from ..problem import LinearProgram
-from ..problems.structures import PathStructure
+from ..problems.structures import MatchingStructure, PathStructure
 from .plan import Plan, numbered
 
 NAMES = ("grid_shortest_path", "shortest_path", "grid_matching", "assignment", "knapsack")
 LONGEST = 200_000
 """Characters of a call."""
+LONGEST_NAME = 80
+"""Characters up to which a call is shown whole."""
 LARGEST = 2_000_000
 """Entries that the arguments of a grid may multiply to: a typing error must not fill the memory."""
 
@@ -42,7 +44,7 @@ def from_catalogue(text: str) -> Plan:
         _variables(problem),
         numbered("eq", problem.eq_rows.shape[0]),
         numbered("ub", problem.ub_rows.shape[0]),
-        name=text,
+        name=text if len(text) <= LONGEST_NAME else f"{text[:40]} ... {text[-16:]}",
         catalogue=text,
     )
 
@@ -69,8 +71,12 @@ def _parse(text: str) -> tuple[str, list[Any], dict[str, Any]]:
 
 
 def _variables(problem: LinearProgram) -> tuple[str, ...]:
-    """Names by place on a grid or by node, `x1`, `x2`, ... where there is neither."""
+    """Names by place on a grid, by node, or by worker and task; `x1`, `x2`, ... where there are
+    none of these."""
     graph = problem.structure
+    if isinstance(graph, MatchingStructure) and graph.tails is None:
+        ends = zip(graph.left.tolist(), graph.right.tolist(), strict=True)
+        return tuple(f"w{a + 1}>t{b + 1}" for a, b in ends)
     grid = getattr(graph, "grid_shape", None)
     tails, heads = getattr(graph, "tails", None), getattr(graph, "heads", None)
     if tails is None or heads is None:

@@ -31,6 +31,8 @@ class Plan:
     """Whether the planner maximises: learned costs are then shown as values, sign turned."""
     integers: tuple[str, ...] = ()
     """Variables that the planner decides in whole numbers; the relaxation is what is learnt on."""
+    at_least: tuple[int, ...] = ()
+    """Rows of `problem.A_ub` that the planner wrote as `at least`; there they are turned round."""
     cost: np.ndarray | None = field(default=None)
     """(n,) costs written in the model file, if any; to be minimised."""
 
@@ -47,11 +49,21 @@ class Plan:
                 raise ShapeError(f"{self.name}: {count} {what} but {len(names)} names for them.")
         if len(set(self.variables)) != len(self.variables):
             raise InputError(f"{self.name}: two variables have the same name.")
+        if not all(0 <= i < problem.ub_rows.shape[0] for i in self.at_least):
+            raise InputError(f"{self.name}: `at_least` names rows that are not there.")
 
     @property
     def sign(self) -> float:
         """What a cost is multiplied by to be shown: -1 where the planner maximises."""
         return -1.0 if self.maximise else 1.0
+
+    @property
+    def row_sign(self) -> np.ndarray:
+        """(m_ub,) what rows of `problem.A_ub` are multiplied by to read as the planner wrote
+        them."""
+        sign = np.ones(self.problem.ub_rows.shape[0])
+        sign[list(self.at_least)] = -1.0
+        return sign
 
 
 def numbered(stem: str, count: int) -> tuple[str, ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import InputError
 from ..problem import LinearProgram
+from ..tables.names import plain_name
 from .catalogue import NAMES, from_catalogue, is_call
 from .plan import Plan
 
@@ -27,7 +29,8 @@ def read_plan(what: str | os.PathLike[str]) -> Plan:
             f'catalogue ({", ".join(NAMES)}), such as "grid_shortest_path(5, 5)".'
         )
     if not Path(text).is_file():
-        raise InputError(f"{text} does not exist; a model file was expected.")
+        what = "is a folder" if Path(text).is_dir() else "does not exist"
+        raise InputError(f"{text} {what}; a model file was expected.")
     return _from_mps(Path(text))
 
 
@@ -42,14 +45,19 @@ def _from_mps(path: Path) -> Plan:
             f"{path.name} has a quadratic objective; the commands learn linear costs. Leave its "
             "quadratic section out, or learn with `rv.QuadraticProgram` in Python."
         )
-    names = tuple(map(str, model.variable_names))
+    names = _plain(model.variable_names)
     return Plan(
         model.problem,
         names,
-        tuple(map(str, model.eq_names)),
-        tuple(map(str, model.ub_names)),
+        _plain(model.eq_names),
+        _plain(model.ub_names),
         name=path.name,
         maximise=model.maximised,
         integers=tuple(names[j] for j in np.flatnonzero(model.integer)),
+        at_least=() if model.at_least is None else tuple(np.flatnonzero(model.at_least).tolist()),
         cost=model.cost,
     )
+
+
+def _plain(names: Iterable[object]) -> tuple[str, ...]:
+    return tuple(plain_name(str(name)) for name in names)

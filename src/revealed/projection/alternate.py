@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .conditions import NOTHING
 from .group import SHORT
 from .limits import Limits
 from .result import Projection
@@ -101,8 +102,7 @@ def _residual(
 ) -> np.ndarray:
     """(B,), relative and 0 at the answer: the kernel's own, and how far T w + t is from where its
     forces push it, both against the length of the move."""
-    yard = np.maximum(moved, SHORT * size)
-    yard[yard == 0] = 1.0
+    yard = np.maximum(np.maximum(moved, SHORT * size), NOTHING)
     inner = np.maximum(near.distance, SHORT * np.linalg.norm(target, axis=1)) / yard
     values = limits.values(w)
     natural = np.abs(limits.onto(values - forces) - values).max(axis=1, initial=0.0)

@@ -171,9 +171,9 @@ def _row_lengths(values: np.ndarray, row: np.ndarray, m: int) -> np.ndarray:
 def _elimination_places(gram: sparse.csc_array) -> np.ndarray:
     """Position of each row in an order that keeps the factor sparse."""
     m = len(gram.indptr) - 1
-    if m < 3:
-        return np.arange(m, dtype=np.int64)
     natural = np.arange(m, dtype=np.int64)
+    if m < 3 or gram.nnz == m * m:  # no order keeps a full matrix sparse
+        return natural
     orders = [natural, _minimum_degree(gram)]
     orders.append(np.argsort(csgraph.reverse_cuthill_mckee(sparse.csr_array(gram), True)))
     work = [_operations(gram, place) for place in orders]
@@ -221,7 +221,7 @@ def _factor_pattern(columns: Columns, gram: sparse.csc_array, place: np.ndarray)
         place=place,
         entry_row=entry_row,
         entry_value=np.ascontiguousarray(columns.value / columns.norm[:, columns.row]),
-        pair_slot=pair_slot.astype(np.int32),
+        pair_slot=pair_slot,
         start=start,
         row=row.astype(np.int32),
         left_start=left_start,
@@ -331,15 +331,19 @@ def _pair_slots(col_start, entry_row, start, row):
     for j in range(len(col_start) - 1):
         size = col_start[j + 1] - col_start[j]
         total += size * (size + 1) // 2
-    slots = np.empty(total, np.int64)
+    slots = np.empty(total, np.int32)
     at = 0
     for j in range(len(col_start) - 1):
         for a in range(col_start[j], col_start[j + 1]):
             for b in range(col_start[j], a + 1):
                 low = max(entry_row[a], entry_row[b])
                 k = min(entry_row[a], entry_row[b])
-                first, last = start[k], start[k + 1] - 1
-                while first < last:  # the rows of a column increase: bisect
+                # The rows of a column increase, so there are at most low - k before this one, and
+                # exactly as many where the factor is dense; else bisect.
+                first, last = start[k], min(start[k + 1] - 1, start[k] + low - k)
+                if row[last] == low:
+                    first = last
+                while first < last:
                     middle = (first + last) // 2
                     if row[middle] < low:
                         first = middle + 1

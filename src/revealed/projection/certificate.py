@@ -10,7 +10,9 @@ relative and both zero at the answer:
   that is still possible.
 
 When the move is short (|r| < 1e-3 |q|), 1e-3 |q| takes the place of |r|: nearer than that,
-rounding of q itself speaks.
+rounding of q itself speaks. And no point of the set at distance |r| is farther than |r| from the
+nearest, so |r| over 1e-3 |q| is a residual too where it is smaller: a move that is all rounding,
+multiplied by large multipliers, may look like a gap, but has nothing to gain.
 """
 
 from typing import NamedTuple
@@ -87,15 +89,22 @@ def _residual(columns, pattern, value, group, r, g, length, worst, w):
     store(length, 0, square_root(square))
     yard = larger_of(square_root(square), splat(SHORT, w) * load(group.size, 0, w))
     yard = select(yard, yard, splat(1.0, w))
-    slant, gap = zero, zero
+    slant, gap, below = zero, zero, zero
+    known = yard - yard  # NaN where the move is too long to measure or a multiplier is no number
     for i in range(m):
         there = splat(1.0, w) - load(group.absent, i, w)
         gi = load(g, i, w) * there
         excess = load(group.v, i, w) - load(group.least, i, w)
         gap = muladd(excess, gi, gap)
         allowed = smaller_of(larger_of(gi, zero), larger_of(excess, zero))
-        wrong = larger_of(zero - gi, zero) + larger_of(zero - excess, zero)
+        short = larger_of(zero - excess, zero)
+        wrong = larger_of(zero - gi, zero) + short
         off = select(load(group.bounded, i, w), allowed + wrong, gi)
         slant = larger_of(larger_of(off, zero - off), slant)
+        below = larger_of(select(load(group.bounded, i, w), short, zero), below)
+        known = known + (excess - excess)
     gap = larger_of(gap, zero - gap)
-    store(worst, 0, larger_of(slant / yard, gap / (yard * yard)))
+    missed = larger_of(slant / yard, gap / (yard * yard))
+    # A short move is no proof where multipliers below their bounds would leave the point outside.
+    missed = smaller_of(missed, square_root(square) / yard)
+    store(worst, 0, larger_of(missed, below / yard) + known)

@@ -22,6 +22,8 @@ from .group import SHORT
 if TYPE_CHECKING:
     from ..optimality import OptimalitySet
 
+NOTHING = 1e-100
+"""A move this short is 0, where nothing else has a size that it could be compared with."""
 EMPTY_PROOF = 1e-7
 """How far multipliers may be from proving that no parameters explain a decision."""
 
@@ -71,7 +73,8 @@ class Conditions:
         """How far x (B, N) and forces (B, k) of the conditions are from the answer for q (B, p).
 
         The same three misses as in `conic.residual_of`: conditions unmet and gradient left over,
-        against the length of the move; the products of slacks and forces against its square.
+        against the length of the move; the products of slacks and forces against its square. A
+        move that is nothing leaves nothing to gain, whatever the last two say.
         """
         p = self.n_parameters
         y = self.allowed(forces)
@@ -86,10 +89,10 @@ class Conditions:
         pull[:, p + self.n_equalities :] += hold
         gap = np.abs((inside * y).sum(axis=1) + (spare.clip(min=0) * hold).sum(axis=1))
         moved = np.sqrt((move**2).sum(axis=1) + (self.give * y**2).sum(axis=1))
-        yard = np.maximum(moved, SHORT * np.maximum(np.linalg.norm(q, axis=1), self.size))
-        yard[yard == 0] = 1.0
-        worst = np.maximum(np.maximum(unmet, _largest(pull)) / yard, gap / yard**2)
-        return Judged(worst, moved)
+        size = np.maximum(np.linalg.norm(q, axis=1), self.size)
+        yard = np.maximum(np.maximum(moved, SHORT * size), NOTHING)
+        to_gain = np.minimum(np.maximum(_largest(pull) / yard, gap / yard**2), moved / yard)
+        return Judged(np.maximum(unmet / yard, to_gain), moved)
 
     def prove_empty(self, q: np.ndarray, forces: np.ndarray) -> np.ndarray:
         """(B,): whether forces (B, k) show that nothing obeys hard conditions: they leave every x

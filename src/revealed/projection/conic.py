@@ -16,10 +16,10 @@ import numpy as np
 from scipy import sparse
 
 from .._conic import Cone, ConicAnswer, conditions_left, onto_cones, rows_of, solve_best
+from .._polish import polished
 from ..states import EntryState
-from .conditions import EMPTY_PROOF
+from .conditions import EMPTY_PROOF, NOTHING
 from .group import SHORT
-from .polish import polished
 
 if TYPE_CHECKING:
     from ..optimality import OptimalitySet
@@ -83,30 +83,30 @@ def nearest_parameters(
 
 
 def _best_answer(program: ConicProgram, size: float, seconds: float) -> tuple[ConicAnswer, float]:
-    def judge(answer: ConicAnswer) -> tuple[ConicAnswer, float]:
-        residual = residual_of(program, answer, size)
-        exact = None if residual <= GOAL else polished(*program, answer)
-        again = np.inf if exact is None else residual_of(program, exact, size)
-        return (answer, residual) if exact is None or again > residual else (exact, again)
-
-    return solve_best(
+    quadratic = (
         sparse.diags_array(program.weight),
         -program.weight * program.target,
         program.A,
         program.right,
         program.cones,
-        what="Projection under this form",
-        judge=judge,
-        goal=GOAL,
-        seconds=seconds,
     )
+
+    def judge(answer: ConicAnswer) -> tuple[ConicAnswer, float]:
+        residual = residual_of(program, answer, size)
+        exact = None if residual <= GOAL else polished(*quadratic, answer)
+        again = np.inf if exact is None else residual_of(program, exact, size)
+        return (answer, residual) if exact is None or again > residual else (exact, again)
+
+    what = "Projection under this form"
+    return solve_best(*quadratic, what=what, judge=judge, goal=GOAL, seconds=seconds)
 
 
 def residual_of(program: ConicProgram, answer: ConicAnswer, size: float) -> float:
     """Relative, 0 at the exact answer: the largest of three misses.
 
     Conditions unmet and gradient left over, against the length of the move (as everywhere, no less
-    than 1e-3 of the parameters); the products of slacks and multipliers against its square.
+    than 1e-3 of the parameters); the products of slacks and multipliers against its square. A move
+    that is nothing leaves nothing to gain, whatever the last two say.
     """
     weight, target = program.weight, program.target
     unmet, left, gap = conditions_left(
@@ -118,8 +118,8 @@ def residual_of(program: ConicProgram, answer: ConicAnswer, size: float) -> floa
         answer,
     )
     move = np.sqrt(float(weight @ (answer.x - target) ** 2))
-    yard = max(move, SHORT * size) or 1.0
-    return max(unmet / yard, left / yard, gap / yard**2)
+    yard = max(move, SHORT * size, NOTHING)
+    return max(unmet / yard, min(max(left / yard, gap / yard**2), move / yard))
 
 
 def _proves_empty(program: ConicProgram, z: np.ndarray) -> bool:

@@ -138,11 +138,14 @@ def _work_through(
 
 
 class _alarm:
-    """Sets stop[0] when the time is up; the kernels look at it once a step."""
+    """Sets stop[0] when the time is up or the caller is interrupted; the kernels look at it once a
+    step."""
 
     def __init__(self, stop: np.ndarray, seconds: float | None):
-        self.timer = None
-        if seconds is not None and seconds < threading.TIMEOUT_MAX:
+        self.timer, self.stop = None, stop
+        if seconds == 0:  # a timer might come too late
+            stop.fill(1)
+        elif seconds is not None and seconds < threading.TIMEOUT_MAX:
             self.timer = threading.Timer(float(seconds), stop.fill, (1,))
             self.timer.daemon = True
 
@@ -150,9 +153,11 @@ class _alarm:
         if self.timer is not None:
             self.timer.start()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.timer is not None:
             self.timer.cancel()
+        if kind is not None:  # threads that are still at work would go on for nobody
+            self.stop.fill(1)
 
 
 def _lanes(analysis: Analysis, size: int) -> int:

@@ -94,6 +94,7 @@ class _Rounds:
     ) -> None:
         structure = structure_of(sets)
         self.q, self.tol, self.stiffness = q, tol, structure.stiffness
+        self.goal = max(BEYOND * tol, FINEST)
         self.conditions = Conditions(sets, structure.matrix)
         self.plain = _plain(sets, self.conditions, structure.problem)
         self.least = sets.margins[:, None] * sets.row_active
@@ -101,8 +102,9 @@ class _Rounds:
         self.x = np.zeros((size, structure.matrix.shape[1]))
         self.warm = start is not None
         if start is not None:
-            self.x[:, :p], self.x[:, p:] = q, start
+            self.x[:, p:] = start
             self.x[:, p + m :] = (start[:, m:] - self.least).clip(min=0)
+        self.x[:, :p] = q
         self.best = self.x.copy()
         self.rest = np.zeros((size, structure.matrix.shape[0]))
         """(B, k): r."""
@@ -110,6 +112,14 @@ class _Rounds:
         self.empty = np.zeros(size, bool)
         self.steps, self.waited = np.zeros(size, np.int64), np.zeros(size, np.int64)
         self.live = np.arange(size)
+        self._settle_inside()
+
+    def _settle_inside(self) -> None:
+        """Parameters that explain with the multipliers there are, as 0 does where nothing is asked
+        of it, are their own answer."""
+        self._judge(self.conditions, np.zeros(self.rest.shape))
+        self.live = np.flatnonzero(self.residual > self.goal)
+        self.residual[self.live], self.distance[self.live] = np.inf, np.inf
 
     def round(self, **options: Any) -> None:
         """One call of the kernel for all that are still on their way."""
@@ -128,7 +138,7 @@ class _Rounds:
         self.empty[live] = own.prove_empty(q, stiffness * (rest - before))
         residual = self.residual[live]
         patience = np.where(residual <= self.tol, CONTENT, STALLED)
-        done = (residual <= max(BEYOND * self.tol, FINEST)) | self.empty[live]
+        done = (residual <= self.goal) | self.empty[live]
         self.live = live[~done & (self.waited[live] < patience)]
 
     def _judge(self, own: Conditions, forces: np.ndarray) -> None:

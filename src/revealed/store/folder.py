@@ -15,11 +15,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ..errors import InputError, MissingDependencyError
+from ..tables.names import plain_name
 
 FORMAT = "revealed model"
 VERSION = 1
 """Of the format: raised when a reader of the old one could no longer make sense of the new."""
 INDEX, TENSORS = "model.json", "tensors.safetensors"
+ASIDE = f"{TENSORS}.old"
+"""Where the tensors of a model stay while it is replaced."""
 LARGEST_INDEX = 64 * 2**20
 LARGEST_TENSORS = 16 * 2**30
 
@@ -36,6 +39,12 @@ def check_target(folder: Path) -> bool:
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise InputError(f"{nearest} may not be written to; choose another folder for the model.")
     if not (folder / INDEX).exists():
+        if (folder / TENSORS).exists():
+            raise InputError(
+                f"{folder} holds a {TENSORS} without a {INDEX}: it is not ours, or what an "
+                "interrupted copy left behind. It is left alone; remove it or choose another "
+                "folder."
+            )
         return False
     try:
         _index(folder / INDEX)
@@ -48,16 +57,30 @@ def check_target(folder: Path) -> bool:
 
 
 def write_folder(folder: Path, facts: dict[str, Any], tensors: Tensors) -> None:
-    """Write both files; the index comes last, so a folder without it is no model."""
+    """Write both files. Whenever this is interrupted, a model that was there can still be read:
+    the new one takes its place with the index, and until then the old tensors are kept aside."""
     library = _safetensors()
-    folder.mkdir(parents=True, exist_ok=True)
+    check_target(folder)
     content = library.save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
     index = {"format": FORMAT, "version": VERSION, **facts}
     index["tensors"] = {"file": TENSORS, "sha256": hashlib.sha256(content).hexdigest()}
     text = json.dumps(index, allow_nan=False, indent=1, ensure_ascii=False)
-    (folder / INDEX).unlink(missing_ok=True)
-    _replace(folder / TENSORS, content)
-    _replace(folder / INDEX, f"{text}\n".encode())
+    drafts = [folder / f"{name}.{os.getpid()}.new" for name in (TENSORS, INDEX)]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for draft, part in zip(drafts, (content, f"{text}\n".encode()), strict=True):
+            _write(draft, part)
+        _settle(folder)
+        if (folder / TENSORS).exists():
+            os.replace(folder / TENSORS, folder / ASIDE)
+        os.replace(drafts[0], folder / TENSORS)
+        os.replace(drafts[1], folder / INDEX)
+        (folder / ASIDE).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"The model cannot be written to {folder}: {error.strerror}.") from error
+    finally:
+        for draft in drafts:
+            draft.unlink(missing_ok=True)
 
 
 def read_folder(folder: str | os.PathLike[str]) -> tuple[Facts, Tensors]:
@@ -72,17 +95,7 @@ def read_folder(folder: str | os.PathLike[str]) -> tuple[Facts, Tensors]:
     told = facts.part("tensors")
     if told.get("file", str) != TENSORS:
         raise InputError(f"{facts.where}: tensors are expected in {TENSORS}.")
-    path = place / TENSORS
-    if not path.is_file():
-        raise InputError(f"{os.fspath(folder)} has no {TENSORS}; the model is not complete.")
-    if path.stat().st_size > LARGEST_TENSORS:
-        raise InputError(f"{TENSORS} is larger than any model; it is not read.")
-    content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() != told.get("sha256", str):
-        raise InputError(
-            f"{TENSORS} is not the file that {INDEX} belongs to (its checksum differs): it was "
-            "damaged or replaced. Copy the model anew."
-        )
+    content = _content(place, told.get("sha256", str))
     try:
         return facts, dict(_safetensors().load(content))
     except Exception as error:  # the library raises an exception of its own kind, and a few others
@@ -122,10 +135,17 @@ class Facts:
         return [Facts(item, f"{self.where}, {name} {k + 1}") for k, item in enumerate(items)]
 
     def words(self, name: str) -> tuple[str, ...]:
-        """An entry that is a list of texts."""
+        """An entry that is a list of texts, written the way tables are read."""
         items = self.get(name, list)
         if not all(isinstance(item, str) for item in items):
             raise InputError(f"{self.where}: {name!r} must be a list of texts.")
+        return tuple(map(plain_name, items))
+
+    def whole_numbers(self, name: str) -> tuple[int, ...]:
+        """An entry that is a list of whole numbers."""
+        items = self.get(name, list)
+        if not all(type(item) is int for item in items):
+            raise InputError(f"{self.where}: {name!r} must be a list of whole numbers.")
         return tuple(items)
 
     def has(self, name: str) -> bool:
@@ -174,13 +194,36 @@ def _index(path: Path) -> Facts:
     return Facts(content, path.name)
 
 
-def _replace(path: Path, content: bytes) -> None:
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with draft.open("wb") as file:
+def _content(folder: Path, checksum: str) -> bytes:
+    """The bytes that an index belongs to: in their place, or aside if writing was interrupted."""
+    there = [path for path in (folder / TENSORS, folder / ASIDE) if path.is_file()]
+    if not there:
+        raise InputError(f"{folder} has no {TENSORS}; the model is not complete.")
+    for path in there:
+        if path.stat().st_size > LARGEST_TENSORS:
+            raise InputError(f"{path.name} is larger than any model; it is not read.")
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() == checksum:
+            return content
+    raise InputError(
+        f"{TENSORS} is not the file that {INDEX} belongs to (its checksum differs): it was damaged "
+        "or replaced. Copy the model anew."
+    )
+
+
+def _settle(folder: Path) -> None:
+    """Put tensors back that an interrupted writer left aside and the index still belongs to."""
+    if (folder / INDEX).exists() and (folder / ASIDE).exists():
+        checksum = _index(folder / INDEX).part("tensors").get("sha256", str)
+        if hashlib.sha256((folder / ASIDE).read_bytes()).hexdigest() == checksum:
+            os.replace(folder / ASIDE, folder / TENSORS)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(draft, path)
 
 
 def _safetensors() -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import InputError
 from ..plans import Plan
 from ..tables import Feature, FeatureMap, Table, TableFile
+from ..tables.names import plain_name
 from .folder import Facts, Tensors, read_folder, tensor, write_folder
 from .plan import pack_plan, unpack_plan
 
@@ -115,7 +116,7 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
         _finite(tensors, "coef", shape),
         _finite(tensors, "intercept", shape[:1]),
         margin,
-        facts.get("key", str) if facts.has("key") else None,
+        plain_name(facts.get("key", str)) if facts.has("key") else None,
         facts.plain("training"),
         _samples(facts, tensors, shape) if facts.has("samples") else None,
     )
@@ -136,7 +137,7 @@ def _samples(facts: Facts, tensors: Tensors, shape: tuple[int, int]) -> Samples:
 
 
 def _feature(facts: Facts) -> Feature:
-    name = facts.get("name", str)
+    name = plain_name(facts.get("name", str))
     if facts.has("levels"):
         levels = facts.words("levels")
         if not levels or len(set(levels)) != len(levels):

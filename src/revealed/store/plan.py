@@ -36,6 +36,7 @@ def pack_plan(plan: Plan) -> tuple[dict[str, Any], Tensors]:
         "equalities": list(plan.equalities),
         "inequalities": list(plan.inequalities),
         "integers": list(plan.integers),
+        "at_least": list(plan.at_least),
     }
     return facts, tensors
 
@@ -61,6 +62,7 @@ def unpack_plan(facts: Facts, tensors: Tensors) -> Plan:
         name=facts.get("name", str),
         catalogue=catalogue,
         maximise=facts.get("maximise", bool),
+        at_least=facts.whole_numbers("at_least") if facts.has("at_least") else (),
         cost=cost,
     )
 

@@ -8,14 +8,14 @@ Letters: B decisions, n variables.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import InputError
-from .table import Table, TableFile, listed
+from .names import did_you_mean, listed
+from .table import Table, TableFile, in_all
 
 LONG = ("variable", "value")
 
@@ -62,20 +62,28 @@ def read_decisions(file: TableFile, variables: Sequence[str], key: str | None) -
 
 
 def check_names(file: TableFile, variables: Sequence[str], key: str | None) -> None:
-    """Refuse a table whose columns are not the model's variables."""
+    """Refuse a table whose columns are not the model's variables. Others may be there too where
+    all variables are and a `key` says which row is which: without one, such a column may be it."""
     if is_long(file):
         return
-    known = set(variables)
-    unknown = [name for name in file.names if name not in known and name != key]
-    if unknown:
-        raise InputError(_unknown(file, unknown, variables, "column"))
-    missing = [name for name in variables if name not in file.names]
+    unknown, missing = unused(file, variables, key), set(variables) - {*file.names}
+    if unknown and (missing or key is None):
+        told = _unknown(file, unknown, variables, "column")
+        same = "" if missing else " If it says which row is which, call it so in both tables."
+        raise InputError(told + same)
     if missing:
+        missing = [name for name in variables if name in missing]
         raise InputError(
             f"{file.path.name} has no column for {len(missing)} of the model's {len(variables)} "
             f"variables: {listed(missing)}. Add them, or list entries one by one in columns "
             "'variable' and 'value', where what is not listed is 0."
         )
+
+
+def unused(file: TableFile, variables: Sequence[str], key: str | None) -> list[str]:
+    """Columns that nothing is read from."""
+    known = {*(LONG if is_long(file) else variables), key}
+    return [name for name in file.names if name not in known]
 
 
 def _read_long(file: TableFile, variables: Sequence[str], key: str | None) -> DecisionTable:
@@ -124,7 +132,7 @@ def _refuse_missing(table: Table) -> None:
         got = "is empty" if np.isnan(table.numbers[row, column]) else "is not finite"
         raise InputError(
             f"{table.where(int(row), table.columns[column])} {got}; a decision needs a number for "
-            f"every variable ({len(gaps)} such cells in all)."
+            f"every variable{in_all(len(gaps))}."
         )
 
 
@@ -142,11 +150,10 @@ def _refuse_repeated(table: Table, keys: list[str], key: str) -> None:
 def _unknown(file: TableFile, unknown: list[str], variables: Sequence[str], what: str) -> str:
     name = unknown[0]
     told = f"{file.path.name}: the {what} {name!r} is no variable of the model"
-    close = difflib.get_close_matches(name, variables, 1)
-    if close:
-        told += f" (did you mean {close[0]!r}?)"
+    told += did_you_mean(name, [*variables, *(LONG if what == "column" else ())])
     if len(unknown) > 1:
-        told += f", nor are {len(unknown) - 1} other columns"
+        others = len(unknown) - 1
+        told += f", nor {'is 1 other column' if others == 1 else f'are {others:,} other columns'}"
     if len(file.names) == 1 and any(mark in file.names[0] for mark in " ,;|:"):
         told += ". The whole first line was read as one name: is the file separated by something "
         return told + "else than comma, semicolon, tab or bar?"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .table import Table, TableFile, require
+from .table import Table, TableFile, in_all, require
 
 MOST_LEVELS = 50
 """Different words of one column; more are names, not categories."""
@@ -51,6 +51,8 @@ class Feature:
                     f"{table.where(row, self.name)}: the model has learnt from "
                     f"{', '.join(map(repr, self.levels))}; got {word!r}."
                 )
+        if len(self.levels) == 1:
+            return np.zeros((len(words), 1))  # the same word everywhere: a column that says nothing
         chosen = np.array([place[word] for word in words], int)
         return (chosen[:, None] == np.arange(1, len(self.levels))).astype(float)
 
@@ -83,6 +85,20 @@ class FeatureMap:
             column = table.numbers[:, place[feature.name]] if not feature.levels else None
             parts.append(feature.encode(column, table.text.get(feature.name, ()), table))
         return np.ascontiguousarray(np.hstack(parts))
+
+    def unscaled(self, table: Table, encoded: np.ndarray) -> np.ndarray:
+        """(B, d) encoded features of a table with its numbers as they came."""
+        place = {name: j for j, name in enumerate(table.columns)}
+        numbers = [(k, place[name]) for k, name in enumerate(self._sources) if name is not None]
+        values = encoded.copy()
+        for k, j in numbers:
+            values[:, k] = table.numbers[:, j]
+        return values
+
+    @property
+    def _sources(self) -> list[str | None]:
+        """Of every feature the column of numbers that it is; None for a word."""
+        return [None if f.levels else f.name for f in self.features for _ in f.columns]
 
     def plain(self) -> list[dict[str, Any]]:
         """What JSON can hold of it."""
@@ -124,8 +140,8 @@ def refuse_gaps(table: Table) -> None:
         row, column = gaps[0]
         got = "is empty" if np.isnan(table.numbers[row, column]) else "is not finite"
         raise InputError(
-            f"{table.where(int(row), table.columns[column])} {got} ({len(gaps)} such cells in "
-            "all). Fill them in, leave the rows out, or leave the column out with --ignore."
+            f"{table.where(int(row), table.columns[column])} {got}{in_all(len(gaps))}. Fill it in, "
+            "leave the row out, or leave the column out with --ignore."
         )
     for name, words in table.text.items():
         if "" in words:
@@ -136,10 +152,12 @@ def refuse_gaps(table: Table) -> None:
 
 
 def _number(name: str, column: np.ndarray) -> Feature:
-    scale = float(column.std())
-    if not scale > 1e-12 * max(np.abs(column).max(), 1e-300):  # the same everywhere
-        scale = 1.0
-    return Feature(name, float(column.mean()), scale)
+    size = float(np.abs(column).max()) or 1.0
+    unit = column / size  # so that no square is too large or too small for a number
+    scale = float(unit.std())
+    if not scale > 1e-12:  # the same everywhere
+        return Feature(name, float(unit.mean()) * size)
+    return Feature(name, float(unit.mean()) * size, scale * size)
 
 
 def _category(name: str, table: Table) -> Feature:

@@ -27,7 +27,7 @@ def open_table(path: str | os.PathLike[str]) -> TableFile:
     if path.suffix.lower() not in KINDS:
         raise InputError(
             f"{path.name}: tables must be CSV (.csv, .tsv), Parquet (.parquet) or npz files; got "
-            f"the ending {path.suffix!r}."
+            f"the ending {path.suffix!r}. Spreadsheets save tables as 'CSV UTF-8'."
         )
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"

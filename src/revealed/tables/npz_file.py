@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ..errors import InputError
+from .cells import word
 from .table import Table, checked_names, require
 
 LARGEST = 16 * 2**30
@@ -29,6 +30,7 @@ class NpzFile:
                 }
         except (zipfile.BadZipFile, OSError, zlib.error) as error:
             raise InputError(f"{path.name} is not a readable npz file: {error}.") from error
+        self._given: dict[str, str] = {}
         self._matrix = set(self._shapes) == {"values", "names"}
         if self._matrix:
             self.names = checked_names(path, [str(name) for name in self._array("names").ravel()])
@@ -40,6 +42,7 @@ class NpzFile:
         else:
             self._check_columns()
             self.names = checked_names(path, list(self._shapes))
+            self._given = dict(zip(self.names, self._shapes, strict=True))
 
     def read(self, numbers: Sequence[str], text: Sequence[str] = ()) -> Table:
         require(self.path, self.names, [*numbers, *text])
@@ -55,22 +58,23 @@ class NpzFile:
             chosen = np.column_stack(columns) if columns else np.zeros((size, 0))
             given = {name: self._array(name) for name in text}
         self._refuse_words("values", chosen)
-        words = {name: [_word(value) for value in column] for name, column in given.items()}
+        words = {name: [word(value.item()) for value in column] for name, column in given.items()}
         return Table(self.path.name, chosen.astype(np.float64), tuple(numbers), words)
 
     def is_text(self, name: str) -> bool:
         require(self.path, self.names, [name])
-        return not self._matrix and self._array(name).dtype.kind in "US"
+        return not self._matrix and self._array(name).dtype.kind in "USM"
 
     def _array(self, name: str) -> np.ndarray:
         try:
             with np.load(self.path, allow_pickle=False) as file:
-                return file[name]
+                array = file[self._given.get(name, name)]
         except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise InputError(
                 f"{self.path.name}, array {name!r} cannot be read: {error}. Arrays of numbers or "
                 "text are expected, none of Python objects."
             ) from error
+        return array.astype("datetime64[s]") if array.dtype.kind == "M" else array
 
     def _check_columns(self) -> None:
         lengths = {name: shape for name, shape in self._shapes.items() if len(shape) != 1}
@@ -110,8 +114,3 @@ def _shape(archive: zipfile.ZipFile, name: str, path: Path) -> tuple[int, ...]:
             f"numbers or text of at most {LARGEST // 2**30} GiB are expected."
         )
     return shape
-
-
-def _word(value: np.generic) -> str:
-    plain = value.item()
-    return str(int(plain)) if isinstance(plain, float) and plain.is_integer() else str(plain)

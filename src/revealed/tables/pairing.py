@@ -9,7 +9,8 @@ import numpy as np
 
 from ..errors import InputError
 from .decisions import LONG, DecisionTable, is_long
-from .table import Table, TableFile, listed
+from .names import bare, did_you_mean, listed
+from .table import Table, TableFile
 
 
 class Pairing(NamedTuple):
@@ -30,8 +31,8 @@ def find_key(
         for file in (contexts, decisions):
             if asked not in file.names:
                 raise InputError(
-                    f"{file.path.name} has no column {asked!r} to match rows by; its columns are "
-                    f"{listed(file.names)}."
+                    f"{file.path.name} has no column {asked!r} to match rows by"
+                    f"{did_you_mean(asked, file.names)}; its columns are {listed(file.names)}."
                 )
         return asked
     taken = {*variables, *(LONG if is_long(decisions) else ())}
@@ -41,12 +42,26 @@ def find_key(
             f"{contexts.path.name} and {decisions.path.name} share the columns {listed(shared)}; "
             "say with --id by which of them rows are matched."
         )
+    if not shared:
+        _refuse_nearly_shared(contexts, decisions, taken)
     if not shared and is_long(decisions):
         raise InputError(
             f"{decisions.path.name} lists entries one by one, so {contexts.path.name} must have "
             "the column that says which decision is meant; the tables share none."
         )
     return shared[0] if shared else None
+
+
+def _refuse_nearly_shared(contexts: TableFile, decisions: TableFile, taken: set[str]) -> None:
+    """Refuse tables whose columns share a name but for capitals or blanks."""
+    there = {bare(name): name for name in decisions.names if name not in taken}
+    for name in contexts.names:
+        other = there.get(bare(name))
+        if other is not None:
+            raise InputError(
+                f"{contexts.path.name} has a column {name!r}, {decisions.path.name} has {other!r}: "
+                "write the name alike in both tables, and rows are matched by it."
+            )
 
 
 def pair_rows(contexts: Table, decisions: DecisionTable, key: str | None) -> Pairing:
@@ -69,7 +84,8 @@ def pair_rows(contexts: Table, decisions: DecisionTable, key: str | None) -> Pai
             )
         if word not in place:
             raise InputError(
-                f"{contexts.where(row, key)}: {decisions.table.name} has no decision for {word!r}."
+                f"{contexts.where(row, key)}: {decisions.table.name} has no decision for "
+                f"{word!r}{_unlike(word, decisions)}."
             )
         seen[word] = row
     alone = [word for word in decisions.keys if word not in seen]
@@ -80,3 +96,11 @@ def pair_rows(contexts: Table, decisions: DecisionTable, key: str | None) -> Pai
             "decisions in all)."
         )
     return Pairing(np.arange(len(words)), np.array([place[word] for word in words], int))
+
+
+def _unlike(word: str, decisions: DecisionTable) -> str:
+    """What may help someone whose decisions go by other names."""
+    told = f" (it has {decisions.keys[0]!r}, for one)" if decisions.keys else ""
+    if decisions.table.text.keys() >= {"variable"}:
+        return told + "; a decision that is 0 throughout needs a line too, with value 0"
+    return told

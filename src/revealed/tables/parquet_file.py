@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, MissingDependencyError
+from .cells import word
 from .table import Table, checked_names, require
 
 BATCH = 65_536
 """Rows decoded at a time: the whole file is never in memory twice."""
+ROW_NUMBERS = re.compile(r"__index_level_\d+__")
+"""Columns in which pandas keeps the row numbers of a table that was sorted or filtered."""
 
 
 class ParquetFile:
@@ -35,23 +39,26 @@ class ParquetFile:
             raise InputError(
                 f"{path.name} is not a readable Parquet file: {_said(error)}"
             ) from error
-        self.names = checked_names(path, self._file.schema_arrow.names)
+        given = self._file.schema_arrow.names
+        names = checked_names(path, given)
+        self._given = dict(zip(names, given, strict=True))
+        self.names = tuple(name for name in names if not ROW_NUMBERS.fullmatch(name))
 
     def read(self, numbers: Sequence[str], text: Sequence[str] = ()) -> Table:
         require(self.path, self.names, [*numbers, *text])
         for name in numbers:
             self._check_kind(name)
         values = np.empty((self._file.metadata.num_rows, len(numbers)))
-        wanted = [*dict.fromkeys([*numbers, *text])]
+        wanted = [self._given[name] for name in dict.fromkeys([*numbers, *text])]
         words: dict[str, list[str]] = {name: [] for name in text}
         done = 0
         try:
             for batch in self._file.iter_batches(BATCH, columns=wanted):
                 part = slice(done, done + batch.num_rows)
                 for j, name in enumerate(numbers):
-                    values[part, j] = self._numbers(batch.column(name))
+                    values[part, j] = self._numbers(batch.column(self._given[name]))
                 for name in text:
-                    words[name] += [_word(value) for value in batch.column(name).to_pylist()]
+                    words[name] += map(word, batch.column(self._given[name]).to_pylist())
                 done += batch.num_rows
         except (self._arrow.ArrowException, OSError, ValueError) as error:
             raise InputError(f"{self.path.name} cannot be read whole: {_said(error)}") from error
@@ -59,15 +66,17 @@ class ParquetFile:
 
     def is_text(self, name: str) -> bool:
         require(self.path, self.names, [name])
-        kind = self._file.schema_arrow.field(name).type
-        types = self._arrow.types
-        if types.is_dictionary(kind):
-            kind = kind.value_type
-        return types.is_string(kind) or types.is_large_string(kind)
+        kind, types = self._kind(name), self._arrow.types
+        texts = (types.is_string, types.is_large_string, types.is_string_view, types.is_temporal)
+        return any(is_kind(kind) for is_kind in texts)
+
+    def _kind(self, name: str) -> Any:
+        """The type of a column's values, however they are kept."""
+        kind = self._file.schema_arrow.field(self._given[name]).type
+        return kind.value_type if self._arrow.types.is_dictionary(kind) else kind
 
     def _check_kind(self, name: str) -> None:
-        kind = self._file.schema_arrow.field(name).type
-        types = self._arrow.types
+        kind, types = self._kind(name), self._arrow.types
         known = (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal)
         if not (any(is_kind(kind) for is_kind in known) or types.is_null(kind)):
             raise InputError(
@@ -75,14 +84,10 @@ class ParquetFile:
             )
 
     def _numbers(self, column: Any) -> np.ndarray:
+        if self._arrow.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
         cast = column.cast(self._arrow.float64(), safe=False)
         return cast.to_numpy(zero_copy_only=False)
-
-
-def _word(value: Any) -> str:
-    if value is None:
-        return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _said(error: Exception) -> str:

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import InputError
+from .names import did_you_mean, listed, plain_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,11 @@ def place(name: str, row: int, column: str | None, lines: np.ndarray | None) -> 
     return f"{name}, {at}" + ("" if column is None else f", column {column!r}")
 
 
+def in_all(cells: int) -> str:
+    """How many cells a complaint about one of them stands for."""
+    return "" if cells == 1 else f" ({cells:,} such cells in all)"
+
+
 class TableFile(Protocol):
     """A table on disk whose columns can be read by name."""
 
@@ -62,14 +68,15 @@ class TableFile(Protocol):
 
 def checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     """The column names of a file, none of them empty or there twice."""
-    names = [str(name).strip() for name in names]
+    names = [plain_name(str(name)) for name in names]
     if not names:
         raise InputError(f"{path.name} has no columns.")
     seen: dict[str, int] = {}
     for k, name in enumerate(names):
         if not name:
             raise InputError(
-                f"{path.name}: column {k + 1} has no name. The first line must name every column."
+                f"{path.name}: column {k + 1} has no name. The first line must name every column; "
+                "row numbers that pandas puts before a table are left out by index=False."
             )
         if name in seen:
             raise InputError(
@@ -86,13 +93,7 @@ def require(path: Path, names: Sequence[str], wanted: Sequence[str]) -> None:
     missing = [name for name in wanted if name not in there]
     if missing:
         raise InputError(
-            f"{path.name} has no column {missing[0]!r}"
-            + (f" (nor {len(missing) - 1} others)" if len(missing) > 1 else "")
+            f"{path.name} has no column {missing[0]!r}{did_you_mean(missing[0], names)}"
+            + (f", nor {listed(missing[1:], 3)}" if len(missing) > 1 else "")
             + f"; its columns are {listed(names)}."
         )
-
-
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """The first few names, and how many more there are."""
-    shown = ", ".join(map(str, names[:most]))
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

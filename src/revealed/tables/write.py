@@ -49,6 +49,9 @@ def write_table(
     try:
         kind(draft, list(names), values, key)
         os.replace(draft, path)
+    except OSError as error:
+        said = error.strerror or error
+        raise InputError(f"{os.fspath(path)} cannot be written: {said}.") from error
     finally:
         draft.unlink(missing_ok=True)
 

@@ -12,6 +12,9 @@ from .resnet import ResNet18 as ResNet18
 from .training import TrainResult as TrainResult
 from .training import TrainSettings as TrainSettings
 from .training import train as train
+from .views import View as View
+from .views import sets_in as sets_in
+from .views import views_of as views_of
 
 __all__ = [
     "MODELS",
@@ -21,9 +24,12 @@ __all__ = [
     "TrainResult",
     "TrainSettings",
     "VertexToEdge",
+    "View",
     "as_contexts",
     "build_model",
     "judge",
     "predict",
+    "sets_in",
     "train",
+    "views_of",
 ]

@@ -56,6 +56,10 @@ class DeviceSplit:
         )
         return cls(images.to(device), decisions.to(device, dtype), costs.to(device, dtype))
 
+    @property
+    def device(self) -> torch.device:
+        return self.images.device
+
     def __len__(self) -> int:
         return len(self.images)
 

@@ -20,7 +20,8 @@ MEASURES = ("decision_loss", "estimate_loss", "relative_regret", "optimal", "exa
 AT_ONCE = 500
 """Pictures that go through the network together."""
 TIE = 1e-6
-"""Relative: a decision that costs this much above the optimum is as good."""
+"""Relative to the terms of its cost: a decision that costs this much above the optimum is as
+good."""
 SAME = 1e-4
 """Decisions whose entries differ by no more are equal."""
 
@@ -32,7 +33,7 @@ def judge(
 
     decision_loss     |x(c) - x*|^2
     estimate_loss     <c*, x(c) - x*>
-    relative_regret   its sum over that of |<c*, x*>|
+    relative_regret   its sum over that of |<c*, x*>|; not a number where they are all 0
     optimal           share of decisions x(c) whose true cost is the optimum, so ties count
     exact             share of decisions x(c) that equal x*
     """
@@ -47,7 +48,8 @@ def judge(
     size = len(split)
     if not math.isfinite(gap):
         raise InputError("Some predicted costs have no best decision, so nothing can be judged.")
-    found = (gap / size, regret / size, regret / optimum, ties / size, same / size)
+    share = regret / optimum if optimum else math.nan
+    found = (gap / size, regret / size, share, ties / size, same / size)
     return dict(zip(MEASURES, found, strict=True))
 
 
@@ -68,11 +70,12 @@ def _sums(costs: Tensor, problem: LinearProgram, split: DeviceSplit) -> Tensor:
     observed, truth = split.decisions.double(), split.costs.double()
     gap = decided - observed
     regret, optimum = (truth * gap).sum(1), (truth * observed).sum(1).abs()
+    terms = (truth * observed).abs().sum(1)
     each = (
         gap.square().sum(1),
         regret,
         optimum,
-        regret <= TIE * optimum,
+        regret <= TIE * terms,
         (gap.abs() <= SAME).all(1),
     )
     return torch.stack([values.double().sum() for values in each])

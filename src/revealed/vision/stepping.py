@@ -20,6 +20,7 @@ from ..problems.structures import PathStructure
 from .inputs import DeviceSplit
 from .judging import precision
 from .optimisers import start_state, state_of
+from .views import ViewedSplit
 
 WARM_UP = 3
 """Ordinary steps before a capture: libraries choose algorithms and kernels are compiled in them."""
@@ -34,7 +35,7 @@ class Step:
     def __init__(
         self,
         model: nn.Module,
-        data: DeviceSplit,
+        data: DeviceSplit | ViewedSplit,
         loss: DecisionLoss,
         optimiser: torch.optim.Optimizer,
         observed: Observed,
@@ -43,7 +44,7 @@ class Step:
         warm_starts: bool = False,
     ) -> None:
         self.model, self.loss, self.optimiser = model, loss, optimiser
-        self.total = torch.zeros((), dtype=torch.float64, device=data.images.device)
+        self.total = torch.zeros((), dtype=torch.float64, device=data.device)
         self._data, self._observed = data, observed
         self._half, self.warm_starts = half, warm_starts
 
@@ -130,15 +131,16 @@ def can_capture(loss: DecisionLoss) -> bool:
 _ORACLES_ON_PATHS = ("st", "bb", "spo+", "pfyl")
 
 
-def make_observed(loss: DecisionLoss, data: DeviceSplit, sets: OptimalitySet) -> Observed:
+def make_observed(
+    loss: DecisionLoss, data: DeviceSplit | ViewedSplit, sets: OptimalitySet
+) -> Observed:
     """What a loss is given for decisions: the sets, where it makes use of them, on the data's
     device; else the decisions themselves."""
-    device = data.images.device
     if loss.name not in _BY_SETS:
         return lambda index: data.decisions[index]
-    if device.type == "cpu":
+    if data.device.type == "cpu":
         return lambda index: sets[index.numpy()]
-    there = sets.to(device)
+    there = sets.to(data.device)
     return lambda index: there[index]
 
 

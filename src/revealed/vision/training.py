@@ -30,6 +30,7 @@ from ..optimality import OptimalitySet
 from .inputs import DeviceSplit
 from .optimisers import load_state, make_optimiser, set_step, state_of
 from .stepping import CapturedStep, Step, can_capture, make_observed
+from .views import ViewedSplit, sets_in
 
 Row = dict[str, Any]
 Monitor = Callable[[int, nn.Module], Row]
@@ -49,6 +50,9 @@ class TrainSettings:
     drops: tuple[float, ...] = ()
     """Shares of the epochs after which the step is divided by 10, such as (0.6, 0.8)."""
     seed: int = 0
+    views: str | None = None
+    """Maps from other sides, "mirrored" or "all" (also turned by half): each epoch draws one view
+    of every picture. For paths across a grid alone."""
     half: bool = False
     """Convolutions in bfloat16."""
     compile: bool = False
@@ -102,8 +106,8 @@ def train(
     """Train `model` in place on pictures and the decisions taken in them, all on one device.
 
     `settings` are the fields of `TrainSettings`. `sets` are those of the decisions with the margin
-    of the loss; None builds them. `monitor(epoch, model)` is asked at the start and after each
-    epoch, `stop()` before each.
+    of the loss, in all views if there are any (`sets_in`); None builds them. `monitor(epoch,
+    model)` is asked at the start and after each epoch, `stop()` before each.
     """
     s = TrainSettings(**settings)
     if not len(data):
@@ -136,9 +140,15 @@ class _Trainer:
         sets: OptimalitySet | None,
         s: TrainSettings,
     ) -> None:
-        self._device, self._size = data.images.device, min(s.batch_size, len(data))
+        self._device, self._size = data.device, min(s.batch_size, len(data))
         model.to(self._device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._model, self._data, self._loss, self._sets, self._s = model, data, loss, sets, s
+        self._lines = data if s.views is None else ViewedSplit(data, loss.problem, s.views)
+        if sets is not None and len(sets) != len(self._lines):
+            raise InputError(
+                f"`sets` must be those of {len(self._lines)} decisions, of {len(data)} pictures in "
+                f"{len(self._lines) // len(data)} views; got {len(sets)}."
+            )
         self._optimiser = make_optimiser(s.optimiser, model.parameters(), s.step)
         self._run = _facts(s, data, loss)
         # A sample comes once an epoch: with a checkpoint after each there is nothing to start from.
@@ -153,18 +163,15 @@ class _Trainer:
     @cached_property
     def _advance(self) -> Step | CapturedStep:
         """Made when it is first needed: after a checkpoint was read, and not if all is done."""
-        s, loss, sets = self._s, self._loss, self._sets
-        if sets is None:
-            margin = getattr(loss, "margin", None)
-            decisions = self._data.decisions
-            sets = OptimalitySet(loss.problem, decisions, 1.0 if margin is None else margin)
+        s, loss = self._s, self._loss
+        sets = self._own_sets() if self._sets is None else self._sets
         self._model.train()
         step = Step(
             torch.compile(self._model) if s.compile else self._model,  # type: ignore[arg-type]
-            self._data,
+            self._lines,
             loss,
             self._optimiser,
-            make_observed(loss, self._data, sets),
+            make_observed(loss, self._lines, sets),
             half=s.half,
             warm_starts=self._warm_starts,
         )
@@ -177,6 +184,12 @@ class _Trainer:
                 f"The step cannot be one CUDA graph and is taken as it is: {error}", stacklevel=4
             )
             return step
+
+    def _own_sets(self) -> OptimalitySet:
+        margin = getattr(self._loss, "margin", None)
+        margin = 1.0 if margin is None else margin
+        sets = OptimalitySet(self._loss.problem, self._data.decisions, margin)
+        return sets_in(self._lines.views, sets) if isinstance(self._lines, ViewedSplit) else sets
 
     def learn(self, epoch: int) -> Row:
         """Learn from every whole batch once; the host looks at the device when all is done."""
@@ -199,8 +212,9 @@ class _Trainer:
         return {"epoch": epoch, "seconds": seconds, "loss": mean}
 
     def _batches(self, epoch: int) -> Tensor:
-        """(K, B) places, drawn anew in each epoch."""
-        order = np.random.default_rng([self._s.seed, epoch]).permutation(len(self._data))
+        """(K, B) lines of the data, drawn anew in each epoch: every picture once, in one view."""
+        rng, size = np.random.default_rng([self._s.seed, epoch]), len(self._data)
+        order = rng.permutation(size) + size * rng.integers(len(self._lines) // size, size=size)
         whole = len(order) // self._size * self._size
         return torch.from_numpy(order[:whole].reshape(-1, self._size)).to(self._device)
 
@@ -256,7 +270,7 @@ def _facts(s: TrainSettings, data: DeviceSplit, loss: DecisionLoss) -> dict[str,
         return {}
     settings = {name: v for name, v in asdict(s).items() if name not in _FREE_TO_CHANGE}
     settings["drops"] = list(s.drops)  # as JSON gives them back
-    device = data.images.device.type
+    device = data.device.type
     return settings | {"data": _fingerprint(data), "loss": repr(loss), "device": device}
 
 

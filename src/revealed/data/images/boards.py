@@ -9,7 +9,6 @@ Letters: B boards, n cells on a side, p pixels on a cell's side.
 
 from __future__ import annotations
 
-import json
 import os
 from functools import partial
 from pathlib import Path
@@ -21,15 +20,12 @@ from ...problem import LinearProgram
 from ...problems import grid_matching
 from ...problems._checks import positive_int
 from ..synthetic import Sizes, checked_sizes
-from .checksums import SUMS, check_sums, read_sums
+from .board_folder import ABOUT, KINDS, read_boards
 from .digits import Digits, digit_pools, resized
 from .folder_writer import FolderWriter
 from .image_set import ImageSet, ImageSplit, checked_seed, only_best
 from .map_folder import SPLITS
 from .parallel import first_kept
-
-KINDS = ("full_images", "board", "perfect_matching")
-ABOUT = "boards.json"
 
 _BLOCK = 64  # boards drawn together; part of what a seed means
 _VERSION = 1  # of the boards: another number, other boards
@@ -107,25 +103,13 @@ def write_boards(
 
 def load_boards(folder: str | os.PathLike[str], *, verify: bool = True) -> ImageSet:
     """Read a folder `{n}x{n}` that `write_boards` wrote: the same data set to the last bit."""
-    place = Path(folder)
-    if not (place / ABOUT).is_file():
-        raise InputError(f"{str(place)!r} was not written by `write_boards`: it has no {ABOUT}.")
-    facts = json.loads((place / ABOUT).read_text("utf-8"))
-    names = [f"{split}_{kind}.npy" for split in SPLITS for kind in KINDS]
-    missing = [name for name in names if not (place / name).is_file()]
-    if missing:
-        raise InputError(
-            f"{str(place)!r} is not complete: {missing[0]} is missing. Write it again."
-        )
-    if verify:
-        check_sums(place, names, read_sums(place / SUMS))
-    problem = grid_matching(facts["side"], facts["side"])
-    splits = []
-    for split in SPLITS:
-        images, board, matching = (np.load(place / f"{split}_{kind}.npy") for kind in KINDS)
-        costs = reading_costs(problem, board)
-        splits.append(ImageSplit(images, matching.astype(np.float64), costs, board))
-    return ImageSet(f"digits {facts['side']}x{facts['side']}", problem, *splits)
+    problem, stored = read_boards(Path(folder), verify=verify)
+    splits = [
+        ImageSplit(images, matching.astype(np.float64), reading_costs(problem, board), board)
+        for images, board, matching in stored
+    ]
+    side, _ = problem.structure.grid_shape
+    return ImageSet(f"digits {side}x{side}", problem, *splits)
 
 
 def _framed(pool: Digits, pixels: int) -> Digits:

@@ -33,7 +33,8 @@ def read_sums(path: Path) -> dict[str, str]:
     """Checksums by file name from a file of lines `digits  name`."""
     if not path.is_file():
         raise InputError(
-            f"There is no checksum file {str(path)!r}; leave `checksums` out or fix it."
+            f"There is no checksum file {str(path)!r}. Bring the one that belongs to the data, or "
+            "use `verify=False` to read them unchecked."
         )
     sums = {}
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):

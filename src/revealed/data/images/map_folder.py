@@ -12,7 +12,6 @@ train is in two parts from 18 x 18 on).
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ import numpy as np
 
 from ...errors import InputError
 from .checksums import SUMS, check_sums, read_sums
+from .stored_files import read_array, read_facts
 
 SPLITS = ("train", "val", "test")
 KINDS = ("maps", "vertex_weights", "shortest_paths")
@@ -78,7 +78,7 @@ def read_maps(
 def about(folder: Path) -> dict[str, Any] | None:
     """What `terrain.json` says, or None where there is none."""
     path = folder / ABOUT
-    return json.loads(path.read_text("utf-8")) if path.is_file() else None
+    return read_facts(path) if path.is_file() else None
 
 
 def _side(name: str) -> int | None:
@@ -125,12 +125,7 @@ def _sums(
 def _stored(paths: list[Path]) -> np.ndarray:
     arrays = []
     for path in paths:
-        try:
-            array = np.load(path, allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
-            raise InputError(
-                f"{path.name} must be an .npy file of plain numbers; {error}"
-            ) from error
+        array = read_array(path)
         if arrays and array.shape[1:] != arrays[0].shape[1:]:
             raise InputError(
                 f"{path.name} must go on where {paths[0].name} ends, with entries of shape "

@@ -41,7 +41,7 @@ def load_warcraft(
     """
     place = find_folder(folder, side)
     facts = about(place)
-    return _load(place, "warcraft" if facts is None else str(facts["maps"]), verify, checksums)
+    return _load(place, "warcraft" if facts is None else "terrain", verify, checksums)
 
 
 def load_terrain(

@@ -162,7 +162,7 @@ def _case(
 
 
 def examine(
-    case: Case, device: str, method: str = "auto", precision: str = "float64"
+    case: Case, device: str, method: str = "auto", precision: str = "float64", tol: float = 1e-8
 ) -> Iterator[Row]:
     """The case cold, almost right, and warm from the cold answer."""
     rng = np.random.default_rng(9)
@@ -171,7 +171,7 @@ def examine(
     def run(costs: np.ndarray, regime: str, warm_start: torch.Tensor | None = None) -> Row:
         put = torch.as_tensor(costs, device=device)
         got = project_on_device(
-            put, sets, warm_start=warm_start, method=method, precision=precision
+            put, sets, tol=tol, warm_start=warm_start, method=method, precision=precision
         )
         nonlocal answer
         answer = got
@@ -243,6 +243,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--method", default="auto", choices=("auto", "triton", "twin"))
     parser.add_argument("--precision", default="float64", choices=("float64", "float32"))
+    parser.add_argument("--tol", type=float, default=1e-8, help="residual asked of the device")
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--large", action="store_true", help="grids up to 30, boards up to 12 too")
     parser.add_argument("--netlib", type=Path, help="folder of .mps.gz files, or what --save wrote")
@@ -259,7 +260,8 @@ def main(arguments: list[str] | None = None) -> int:
         cases += netlib
     wrong = 0
     for case in (case for case in cases if options.only in case.name):
-        for row in examine(case, options.device, options.method, options.precision):
+        how = (options.device, options.method, options.precision, options.tol)
+        for row in examine(case, *how):
             wrong += not row.agrees
             other = "" if row.off_reference is None else f"  reference {row.off_reference:.1e}"
             print(

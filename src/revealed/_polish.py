@@ -9,50 +9,63 @@ without it. Whether the guess was right, the residual says.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from .._conic import Cone, ConicAnswer
+from ._conic import Cone, ConicAnswer
 
 SHIFT = 1e-9
 REFINEMENTS = 12
+BALANCING = 5
 _STRAIGHT = ("zero", "nonnegative")
 
 
 def polished(
-    weight: np.ndarray,
-    target: np.ndarray,
-    A: Any,
-    right: np.ndarray,
-    cones: list[Cone],
-    answer: ConicAnswer,
+    P: Any, q: np.ndarray, A: Any, b: np.ndarray, cones: Sequence[Cone], answer: ConicAnswer
 ) -> ConicAnswer | None:
-    """The answer to min 1/2 sum weight (x - target)^2 with right - A x in the cones, given a nearby
-    one; None where this way does not apply."""
+    """The answer to min 1/2 x^T P x + q x with b - A x in the cones, given a nearby one; None where
+    this way does not apply."""
     if any(kind not in _STRAIGHT for kind, _ in cones):
         return None
     equal = np.concatenate([np.full(size, kind == "zero") for kind, size in cones])
-    slack = right - A @ answer.x
+    slack = b - A @ answer.x
     binds = np.flatnonzero(equal | (answer.z > slack))
     rows = sparse.csr_array(A)[binds]
-    n, m = len(weight), len(binds)
-    exact = sparse.bmat([[sparse.diags_array(weight), rows.T], [rows, None]], format="csc")
+    n, m = len(q), len(binds)
+    exact, even = _balanced(sparse.bmat([[P, rows.T], [rows, None]], format="csc"))
     shift = sparse.diags_array(np.concatenate([np.full(n, SHIFT), np.full(m, -SHIFT)]))
-    rhs = np.concatenate([weight * target, right[binds]])
+    rhs = even * np.concatenate([-q, b[binds]])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # a factor that is singular all the same
             factor = splu(sparse.csc_matrix(exact + shift))
     except (RuntimeError, Warning):
         return None
-    t = np.concatenate([answer.x, answer.z[binds]])
+    t = np.concatenate([answer.x, answer.z[binds]]) / even
     for _ in range(REFINEMENTS):
         t = t + factor.solve(rhs - exact @ t)
+    t = even * t
     if not np.isfinite(t).all():
         return None
-    z = np.zeros(len(right))
+    z = np.zeros(len(b))
     z[binds] = t[n:]
     return answer._replace(x=t[:n], z=z)
+
+
+def _balanced(matrix: Any) -> tuple[Any, np.ndarray]:
+    """D M D of a symmetric csc_array with rows of size 1, as nearly as a few rounds get there, and
+    the diagonal D."""
+    n = matrix.shape[0]
+    result, even = matrix.copy(), np.ones(n)
+    column = np.repeat(np.arange(n), np.diff(matrix.indptr))
+    for _ in range(BALANCING):
+        largest = np.zeros(n)
+        np.maximum.at(largest, result.indices, np.abs(result.data))
+        factor = 1.0 / np.sqrt(np.where(largest > 0, largest, 1.0))
+        result.data *= factor[result.indices] * factor[column]
+        even *= factor
+    return result, even

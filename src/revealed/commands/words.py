@@ -1,0 +1,32 @@
+"""How people speak of what is learnt: of costs where a planner minimises, of values where not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..plans import Plan
+
+
+class Words(NamedTuple):
+    cost: str
+    costs: str
+    best: str
+    better: str
+    saving: str
+    moved: str
+    """What a feature does to a variable."""
+    endless: str
+    """What the total does where there is no best decision."""
+
+
+MINIMISE = Words(
+    "cost", "costs", "cheapest", "cheaper", "saving", "dearer or cheaper", "falls without limit"
+)
+MAXIMISE = Words(
+    "value", "values", "best", "better", "gain", "worth more or less", "grows without limit"
+)
+
+
+def words_for(plan: Plan) -> Words:
+    """The words that suit a plan."""
+    return MAXIMISE if plan.maximise else MINIMISE

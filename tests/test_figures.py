@@ -1,0 +1,155 @@
+"""Figures in prose and in tables typed by hand are those of the committed results.
+
+Pages that commands write, and parts made when pages are built, hold no such figures; of the former
+it is tested that they belong to the results beside which they lie.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from revealed.bench.projection_page import page
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks/results"
+BENCHMARKS = (ROOT / "benchmarks/README.md").read_text("utf-8")
+WRITTEN = {
+    "margins": "docs/margins.md",
+    "noise": "docs/noise.md",
+    "portfolio": "docs/portfolio.md",
+    "routes": "docs/routes.md",
+    "epochs": "benchmarks/results/epochs.md",
+    "pyepo": "benchmarks/results/pyepo.md",
+    "steps_cpu": "benchmarks/results/steps_cpu.md",
+}
+
+
+def load(name):
+    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+
+
+def told(text):
+    """A page without its line breaks."""
+    return " ".join((ROOT / text).read_text("utf-8").split())
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_pages_that_commands_wrote_are_of_the_run_that_is_kept(name):
+    content = load(name)
+    origin = f"Written by `{content['command']}` on {content['when'][:10]}"
+    assert origin in told(WRITTEN[name])
+
+
+def test_the_page_of_the_projection_is_made_from_its_results():
+    """But for the last digit: the page was written from what the file keeps to four digits."""
+    kept, made = (RESULTS / "projection.md").read_text("utf-8"), page(load("projection"))
+    number = re.compile(r"\d[\d,]*\.?\d*")
+    assert number.sub("#", kept) == number.sub("#", made)
+    figures = ([float(n.replace(",", "")) for n in number.findall(text)] for text in (kept, made))
+    assert next(figures) == pytest.approx(next(figures), rel=0.01)
+
+
+def test_the_table_of_the_gpu_is_that_of_the_run():
+    lines = {
+        (line["problem"], line["regime"], line["precision"]): line
+        for line in load("gpu_projection")["lines"]
+    }
+    table = BENCHMARKS.partition("## Projection on a GPU")[2].partition("**The floor.**")[0]
+    rows = [
+        [cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines() if "|" in row
+    ]
+    problem = ""
+    for first, regime, per_second, floor, hundred, single in rows[2:]:
+        problem = first or problem
+        double, short = (lines.pop((problem, regime, p)) for p in ("float64", "float32"))
+        assert per_second == f"{round(double['projections_per_second'], -3):,.0f}"
+        assert single == f"{round(short['projections_per_second'], -3):,.0f}"
+        assert floor == f"{double['times_the_floor']:.0f}"
+        assert hundred == f"{double['milliseconds_for_100']:.3f}"
+        assert max(double["residual_most"], short["residual_most"]) <= 1e-8
+    assert not lines
+
+
+def test_what_is_said_of_imported_models():
+    rows = {row["model"]: row for row in load("imports")["rows"]}
+    fallen = sorted(row["h"] / row["h_first"] for row in rows.values())
+    assert len(rows) == 15
+    assert fallen[-1] <= 0.1
+    assert fallen[len(rows) // 2] <= 0.01
+    assert [name for name, row in rows.items() if row["test"] >= row["ignoring"]] == ["lotfi"]
+    assert [name for name, row in rows.items() if row["unsolved"]] == ["share2b"]
+    assert rows["share2b"]["unsolved"] == 2
+    without = {name: row["no_decision"] for name, row in rows.items() if row["no_decision"]}
+    assert without == {"scorpion": 2, "israel": 3, "capri": 1}
+    assert "on `scorpion` (2), `israel` (3) and `capri` (1)" in told("docs/importers.md")
+
+
+def test_decision_losses_are_as_near_to_the_papers_as_is_said():
+    apart = max(
+        abs(row["ours"][part] - row["reference"][part])
+        for row in load("margins")["rows"]
+        for part in ("train decision", "test decision")
+        if row["margin"] >= 1
+    )
+    assert re.search(r"\[within 0\.04\]", told("docs/guide/coming_from.md"))
+    assert round(apart, 2) == 0.04
+
+
+def test_results_in_the_readme_are_those_of_the_runs():
+    readme = told("README.md")
+    scores, noise = load("routes")["scores"], load("noise")["results"]
+    for name, words in {
+        "ours": r"learns to repeat ([\d.]+)% of 4,893 others",
+        "recursive logit": r"recursive logit with the same features repeats ([\d.]+)%",
+        "shortest by length": r"the shortest route ([\d.]+)%",
+    }.items():
+        quoted = float(re.search(words, readme)[1])
+        assert quoted == pytest.approx(100 * scores[name]["exact"]["mean"], abs=0.051)
+    for name, words in {
+        "power 2": r"a regret of ([\d.]+)% without having seen a cost",
+        "least squares (true costs)": r"regression on the true costs one of ([\d.]+)%",
+    }.items():
+        each = [r["regret"][name] for r in noise if (r["kind"], r["degree"]) == ("noise", 4)]
+        assert re.search(words, readme)[1] == f"{100 * sum(each) / len(each):.2f}"
+
+
+def test_every_missed_target_is_spoken_of():
+    words = BENCHMARKS.partition("## Targets that are missed")[2]
+    for path in RESULTS.glob("*.json"):
+        missed = [t["name"] for t in load(path.stem).get("targets", ()) if not t["holds"]]
+        assert not missed or f"- **`{path.stem}`" in words, missed
+
+
+def test_what_is_said_of_terrain():
+    runs = [json.loads(line) for line in (RESULTS / "vision/runs.jsonl").read_text().splitlines()]
+    found = {}
+    for run in runs:
+        method, test = run["config"]["method"], run["final"]["test"]
+        name = f"{method['name']} {method.get('power', '')}".strip()
+        found.setdefault(name, []).append((test["decision_loss"], test["estimate_loss"]))
+    mean = {name: np.mean(values, axis=0) for name, values in found.items()}
+    ours, spo = mean.pop("projection 1"), mean.pop("spo+")
+    assert all((ours < other).all() for other in mean.values())
+    error = np.std(found["projection 1"], axis=0, ddof=1) / np.sqrt(len(found["projection 1"]))
+    assert 0 < ours[0] - spo[0] < error[0] < mean["pfyl"][0] - ours[0] < 2 * error[0]
+    assert f"({spo[1]:.2f} against {ours[1]:.2f})" in BENCHMARKS
+
+
+def test_steps_on_the_gpu_cost_what_is_said():
+    rows = load("steps_cuda_partial")["rows"]
+    graphs = {
+        (row["task"], row["regime"]): row["ratio"] for row in rows if row["launches"] == "graph"
+    }
+    assert graphs["terrain 12x12", "early"] < 1.05 < graphs["terrain 12x12", "late"]
+    assert "less than 1.05 times one of regression on 12x12 terrain, as a CUDA graph" in BENCHMARKS
+
+
+def test_fits_of_a_million_decisions_stay_within_their_budget():
+    content = load("scale")
+    assert content["budget_mib"] == 2048
+    assert "2 GiB are the budget" in BENCHMARKS
+    assert [line["samples"] for line in content["lines"]][-1] == 1_000_000
+    assert all(line["within_budget"] and line["code"] == 0 for line in content["lines"])

@@ -1,0 +1,35 @@
+"""Pictures beside what was decided there: paths and matchings as cells, files that others read."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import revealed as rv
+from revealed.bench.vision_data import draw
+from revealed.bench.vision_gallery import as_cells, png, write_gallery
+
+
+def test_decisions_as_cells():
+    paths = rv.problems.grid_shortest_path(3, 3, neighbors=8)
+    costs = np.ones((1, paths.n_variables))
+    assert as_cells(paths, paths.solve(costs).x[0]) == [[0, 0], [1, 1], [2, 2]]
+    pairs = rv.problems.grid_matching(2, 2)
+    graph = pairs.structure
+    across = np.abs(graph.tails - graph.heads) == 1
+    assert as_cells(pairs, across.astype(float)) == [[[0, 0], [0, 1]], [[1, 0], [1, 1]]]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_pictures_survive_the_png(channels):
+    image = pytest.importorskip("matplotlib.image")
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, channels), np.uint8)
+    read = image.imread(io.BytesIO(png(pixels)), format="png")
+    assert np.array_equal(np.round(read * 255).astype(np.uint8).reshape(pixels.shape), pixels)
+
+
+def test_without_pictures_there_is_no_gallery(tmp_path):
+    data = draw({"generator": "terrain", "side": 4, "sizes": [1, 0, 1], "unique": True, "seed": 0})
+    assert write_gallery(tmp_path, "terrain 6x6", data, []) is None
+    assert list(Path(tmp_path).iterdir()) == []

@@ -1,0 +1,164 @@
+"""Maps mirrored and turned: each view is a map of its own, with a path that is optimal there."""
+
+import numpy as np
+import pytest
+import torch
+
+import revealed as rv
+from revealed.bench.vision_parts import VIEWS as IN_WORDS
+from revealed.data import terrain
+from revealed.data.images.grid_paths import cells_of_paths, edge_costs
+from revealed.errors import InputError
+from revealed.optimality import OptimalitySet
+from revealed.vision import DeviceSplit, build_model, sets_in, train, views_of
+from revealed.vision.views import VIEWS, ViewedSplit, decisions_in
+
+GRIDS = {
+    "4 neighbours": (rv.problems.grid_shortest_path(5, 5), 4),
+    "8 neighbours": (rv.problems.grid_shortest_path(5, 5, neighbors=8), 4),
+    "not square": (rv.problems.grid_shortest_path(3, 5, neighbors=8), 2),
+}
+# Written out once, as a person would turn the sheet; the library finds them by itself.
+BY_HAND = {
+    (False, False, False): lambda grid: grid,
+    (True, False, False): lambda grid: np.swapaxes(grid, 1, 2),
+    (False, True, True): lambda grid: grid[:, ::-1, ::-1],
+    (True, True, True): lambda grid: np.swapaxes(grid[:, ::-1, ::-1], 1, 2),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def maps():
+    return terrain((12, 0, 4), side=4, seed=3, unique=True)
+
+
+def drawn(problem, count=60, seed=0):
+    """Costs of cells, those of edges, and the shortest paths; ties are unlikely."""
+    cells = np.random.default_rng(seed).uniform(0.5, 9.0, (count, *problem.structure.grid_shape))
+    costs = edge_costs(problem, cells)
+    return cells, costs, problem.solve(costs).x
+
+
+def test_the_words_are_about_the_views_there_are():
+    assert tuple(IN_WORDS) == VIEWS
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_a_view_is_the_same_map_from_another_side(name):
+    problem, count = GRIDS[name]
+    cells, costs, paths = drawn(problem)
+    views = views_of(problem)
+    assert views[0].move == (False, False, False)
+    assert len({view.move for view in views}) == len(views) == count
+    for view in views:
+        turned = BY_HAND[view.move](cells)
+        walked = BY_HAND[view.move](cells_of_paths(problem, paths))
+        assert np.array_equal(edge_costs(problem, turned), costs[:, view.costs])
+        assert np.array_equal(walked, cells_of_paths(problem, paths[:, view.decisions]))
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_the_decision_of_a_view_is_optimal_in_it(name):
+    problem, _ = GRIDS[name]
+    _, costs, paths = drawn(problem)
+    for view in views_of(problem):
+        seen, decided = costs[:, view.costs], paths[:, view.decisions]
+        assert np.array_equal(problem.solve(seen).x, decided)
+        assert problem.constraint_violation(decided).max() == 0
+        assert OptimalitySet(problem, decided, 0.0).contains(seen).all()
+
+
+def test_a_mirrored_map_keeps_start_and_goal():
+    problem, _ = GRIDS["8 neighbours"]
+    kept = views_of(problem, "mirrored")
+    assert [view.move for view in kept] == [(False, False, False), (True, False, False)]
+    assert all(np.array_equal(view.costs, view.decisions) for view in kept)
+
+
+def test_a_grid_of_one_way_edges_can_be_mirrored_but_not_turned():
+    problem = rv.problems.grid_shortest_path(4, 4, directed="right-down")
+    assert [view.move for view in views_of(problem)] == [(False,) * 3, (True, False, False)]
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+def test_lines_of_a_split_are_its_samples_view_by_view(maps, kind):
+    split = DeviceSplit.of(maps.train, "cpu", torch.float64)
+    viewed, views = ViewedSplit(split, maps.problem, kind), views_of(maps.problem, kind)
+    assert len(viewed) == len(views) * len(split)
+    everything = torch.arange(len(viewed))
+    images, costs = viewed.images[everything].numpy(), viewed.costs[everything].numpy()
+    decisions = viewed.decisions[everything].numpy()
+    assert np.array_equal(decisions, decisions_in(views, maps.train.decisions))
+    for k, view in enumerate(views):
+        lines = slice(k * len(split), (k + 1) * len(split))
+        assert np.array_equal(images[lines], BY_HAND[view.move](maps.train.images))
+        cells = BY_HAND[view.move](maps.train.cells)
+        assert np.array_equal(costs[lines], edge_costs(maps.problem, cells))
+        assert np.array_equal(maps.problem.solve(costs[lines]).x, decisions[lines])
+
+
+def test_an_epoch_sees_every_picture_once_in_one_of_its_views(maps):
+    class Watching(rv.ProjectionLoss):
+        def evaluate(self, costs, decisions, **rest):
+            seen.append(decisions.decisions)
+            indices.append(rest["index"])
+            return super().evaluate(costs, decisions, **rest)
+
+    seen, indices = [], []
+    split = DeviceSplit.of(maps.train, "cpu", torch.float64)
+    settings = {"views": "all", "batch_size": 6, "step": 1e-3, "checkpoint_every": 10, "seed": 7}
+    net = build_model("small", maps.problem)
+    train(net, split, Watching(maps.problem), epochs=30, **settings)
+    lines = torch.cat(indices).numpy().reshape(30, len(split))
+    every = decisions_in(views_of(maps.problem), maps.train.decisions)
+    assert np.array_equal(np.concatenate(seen), every[lines.ravel()])  # warm starts by view
+    assert all(sorted(line % len(split)) == list(range(len(split))) for line in lines)
+    view_of = np.take_along_axis(lines // len(split), np.argsort(lines % len(split)), axis=1)
+    assert all(len(set(column)) == 4 for column in view_of.T.tolist())  # of each picture all
+    assert len({tuple(line) for line in view_of.tolist()}) == 30  # in every epoch others
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+def test_sets_move_along_with_their_decisions(maps, kind):
+    views = views_of(maps.problem, kind)
+    margins = np.linspace(0.5, 1.5, len(maps.train))
+    found = sets_in(views, OptimalitySet(maps.problem, maps.train.decisions, margins))
+    every = decisions_in(views, maps.train.decisions)
+    trusted = OptimalitySet(maps.problem, every, np.tile(margins, len(views)))
+    for name, value in vars(trusted).items():
+        if isinstance(value, np.ndarray):
+            assert np.array_equal(getattr(found, name), value), name
+    costs = np.random.default_rng(0).standard_normal(every.shape)
+    assert np.array_equal(rv.project(costs, found).point, rv.project(costs, trusted).point)
+
+
+def test_sets_that_do_not_know_the_views_are_refused(maps):
+    split = DeviceSplit.of(maps.train, "cpu", torch.float64)
+    net, loss = build_model("small", maps.problem), rv.ProjectionLoss(maps.problem)
+    sets = OptimalitySet(maps.problem, maps.train.decisions)
+    with pytest.raises(InputError, match="48 decisions, of 12 pictures in 4 views; got 12"):
+        train(net, split, loss, sets=sets, views="all", epochs=1)
+
+
+def test_digits_and_unknown_views_are_refused():
+    with pytest.raises(InputError, match="no digit"):
+        views_of(rv.problems.grid_matching(4, 4))
+    with pytest.raises(InputError, match="mirrored, all; got 'turned'"):
+        views_of(GRIDS["8 neighbours"][0], "turned")
+
+
+def test_costs_that_are_not_of_cells_are_refused(maps):
+    costs = maps.train.costs.copy()
+    costs[3, 5] += 1.0
+    split = DeviceSplit.of(maps.train, "cpu", torch.float64)
+    other = DeviceSplit(split.images, split.decisions, torch.from_numpy(costs))
+    with pytest.raises(InputError, match="entered at different costs"):
+        ViewedSplit(other, maps.problem)
