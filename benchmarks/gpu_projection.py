@@ -1,11 +1,11 @@
 """Throughput and latency of the projection on one GPU: `python benchmarks/gpu_projection.py`.
 
-Four regimes of costs, as in `revealed.bench.cases`: cold (nothing to do with the decisions), almost
-(a projection moved by 0.1%), near (the costs behind the decisions moved by 1%, margin 0.01), warm
-(the cold costs moved by 1%, started from their multipliers). Batch 10,000 for throughput, timed
-with device events; batch 100 for latency, as replays of a captured graph. Beside every number
-stands the floor: the fewest bytes that must move and the fewest multiply-adds that must be done,
-at rates measured in the same run. Letters: B batch, n cost entries, m rows.
+Four regimes of costs, as in `revealed.bench.projection.cases`: cold (nothing to do with the
+decisions), almost (a projection moved by 0.1%), near (the costs behind the decisions moved by 1%,
+margin 0.01), warm (the cold costs moved by 1%, started from their multipliers). Batch 10,000 for
+throughput, timed with device events; batch 100 for latency, as replays of a captured graph. Beside
+every number stands the floor: the fewest bytes that must move and the fewest multiply-adds that
+must be done, at rates measured in the same run. Letters: B batch, n cost entries, m rows.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from revealed.bench.record import available_cores
-from revealed.bench.vision_data import draw
-from revealed.bench.vision_parts import PARTS
+from revealed.bench.vision.data import draw
+from revealed.bench.vision.parts import PARTS
 from revealed.losses import make_loss
 from revealed.vision import DeviceSplit, build_model, judge, train
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from revealed.bench import runs
-from revealed.bench.runs import RunConfig
+from revealed.bench.sweeps import runs
+from revealed.bench.sweeps.runs import RunConfig
 
 CONFIG = RunConfig(
     part="tiny",

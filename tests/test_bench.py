@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from revealed.bench import netlib, projection
-from revealed.bench.cases import Case, cases_of, grid, knapsack
-from revealed.bench.certificate import explained_point, objective, residual
-from revealed.bench.paper_route import PAPER
-from revealed.bench.rivals import DIRECT
-from revealed.bench.timing import accuracy, best_known
+from revealed.bench.projection import command as projection
+from revealed.bench.projection import netlib
+from revealed.bench.projection.cases import Case, cases_of, grid, knapsack
+from revealed.bench.projection.certificate import explained_point, objective, residual
+from revealed.bench.projection.paper_route import PAPER
+from revealed.bench.projection.rivals import DIRECT
+from revealed.bench.projection.timing import accuracy, best_known
 
 SOLVERS = {**DIRECT, **PAPER}
 
@@ -72,7 +73,7 @@ def general_case():
 def tight(general_case):
     """PIQP's solution of the general case: points and multipliers."""
     pytest.importorskip("piqp")
-    from revealed.bench.interior_point import PiqpDirect
+    from revealed.bench.projection.interior_point import PiqpDirect
 
     rival = PiqpDirect(1e-13)
     rival.prepare(general_case)

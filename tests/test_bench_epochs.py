@@ -13,8 +13,22 @@ import numpy as np
 import pytest
 
 import revealed as rv
-from revealed.bench import epochs, epochs_partner, epochs_tasks, epochs_turns, pyepo
-from revealed.bench.epochs_partner import Partner, PartnerError, pyepo_order
+from revealed.bench.epochs import (
+    command as epochs,
+)
+from revealed.bench.epochs import (
+    partner as epochs_partner,
+)
+from revealed.bench.epochs import (
+    pyepo,
+)
+from revealed.bench.epochs import (
+    tasks as epochs_tasks,
+)
+from revealed.bench.epochs import (
+    turns as epochs_turns,
+)
+from revealed.bench.epochs.partner import Partner, PartnerError, pyepo_order
 
 pytest.importorskip("torch")
 pytest.importorskip("rich")

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import revealed as rv
-from revealed.bench import learning, margins, noise, tables
+from revealed.bench import tables
+from revealed.bench.learning import command as learning
+from revealed.bench.learning import margins, noise
 from revealed.data import paper_paths
 from revealed.data.paper import PAPER_NAMES
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import revealed as rv
-from revealed.bench import steps, steps_tasks
+from revealed.bench.steps import command as steps
+from revealed.bench.steps import tasks as steps_tasks
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 import revealed as rv
-from revealed.bench import choose, experiments, synthetic, synthetic_tables
-from revealed.bench.experiments import PARTS, Method, Part, experiment
-from revealed.bench.run_one import data_of, perform
-from revealed.bench.runs import RunConfig, read_runs
+from revealed.bench.sweeps import choose
+from revealed.bench.sweeps.run_one import data_of, perform
+from revealed.bench.sweeps.runs import RunConfig, read_runs
+from revealed.bench.synthetic import command as synthetic
+from revealed.bench.synthetic import experiments
+from revealed.bench.synthetic import tables as synthetic_tables
+from revealed.bench.synthetic.experiments import PARTS, Method, Part, experiment
 from revealed.losses import LOSSES, make_loss
 
 pytest.importorskip("rich")

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from revealed.bench import vision_parts, vision_run
-from revealed.bench.runs import FAILED, FINISHED, UNFINISHED, RunConfig, read_run, read_runs
-from revealed.bench.vision_choice import pick, read_picks, tried, write_picks
-from revealed.bench.vision_data import draw, load, prepare
-from revealed.bench.vision_parts import (
+from revealed.bench.sweeps.runs import FAILED, FINISHED, UNFINISHED, RunConfig, read_run, read_runs
+from revealed.bench.vision import parts as vision_parts
+from revealed.bench.vision import run as vision_run
+from revealed.bench.vision.choice import pick, read_picks, tried, write_picks
+from revealed.bench.vision.data import draw, load, prepare
+from revealed.bench.vision.parts import (
     CHOOSING,
     OPTIMISERS,
     PARTS,
@@ -24,8 +25,8 @@ from revealed.bench.vision_parts import (
     decided,
     experiment,
 )
-from revealed.bench.vision_run import Where, perform
-from revealed.bench.vision_tables import tables, targets
+from revealed.bench.vision.run import Where, perform
+from revealed.bench.vision.tables import tables, targets
 from revealed.cli import main
 from revealed.errors import InputError
 from run_helpers import figures
@@ -47,7 +48,7 @@ def tiny(monkeypatch):
         parts.append(replace(part, data=data, epochs=2, batch_size=6))
     monkeypatch.setattr(vision_parts, "QUICK_PARTS", tuple(parts))
     choosing = replace(vision_parts.QUICK_CHOOSING, sizes=[6, 6, 6], epochs=1)
-    monkeypatch.setattr("revealed.bench.vision.QUICK_CHOOSING", choosing)
+    monkeypatch.setattr("revealed.bench.vision.command.QUICK_CHOOSING", choosing)
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -252,7 +253,7 @@ def test_a_time_limit_ends_it_and_the_same_command_goes_on(
     # The clock strikes after three epochs of the run that counts; four candidates had one each.
     calls = iter(range(1000))
     monkeypatch.setattr(
-        "revealed.bench.vision_run._Clock.is_up",
+        "revealed.bench.vision.run._Clock.is_up",
         lambda clock: clock._deadline is not None and next(calls) == 7,
     )
     bench(tmp_path / "part", *asked, "--time-limit", "1e9")
@@ -365,7 +366,7 @@ def test_a_device_is_asked_whether_it_still_works():
 
 
 def choice_of(label, name, loss, needs=False, part="terrain 12x12"):
-    from revealed.bench.choose import chosen
+    from revealed.bench.sweeps.choose import chosen
 
     run = candidate(label, "adam", 0.1, loss, part=part)
     run["config"] |= {"method": {"name": name}, "needs_true_costs": needs}

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from revealed.bench.projection_page import page
+from revealed.bench.projection.page import page
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks/results"

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from revealed import cli
-from revealed.bench.imports import NETLIB, has_trained
+from revealed.bench.imports.command import NETLIB, has_trained
 
 MIXTURE = """NAME MIXTURE
 ROWS

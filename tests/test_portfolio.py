@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import revealed as rv
-from revealed.bench import portfolio as bench
-from revealed.bench import portfolio_learners as learners
-from revealed.bench.portfolio_implicit import best_portfolios, interior_point
+from revealed.bench.portfolio import command as bench
+from revealed.bench.portfolio import learners
+from revealed.bench.portfolio.implicit import best_portfolios, interior_point
 from revealed.cli import main
 from revealed.data.prices import (
     QUARTER,
@@ -259,6 +259,6 @@ def test_the_benchmark_says_how_to_get_the_prices(monkeypatch, tmp_path, capsys)
 
 
 def test_portfolios_that_are_still_inexact_are_told(monkeypatch):
-    monkeypatch.setattr("revealed.bench.portfolio_implicit.STEPS", 1)
+    monkeypatch.setattr("revealed.bench.portfolio.implicit.STEPS", 1)
     with pytest.raises(rv.RevealedError, match="still inexact after 1 steps"):
         interior_point(torch.ones(1, 3, dtype=torch.float64), torch.eye(3).double()[None])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from revealed import cli
-from revealed.bench.projection_page import headline
+from revealed.bench.projection.page import headline
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -5,8 +5,8 @@ import pytest
 
 from report_page import make_report
 from report_runs import METHODS, SWEEP, make_config, make_run, whole_sweep, write_runs
-from revealed.bench.choose import chosen
-from revealed.bench.synthetic_tables import targets
+from revealed.bench.sweeps.choose import chosen
+from revealed.bench.synthetic.tables import targets
 from revealed.report.claims import judge
 from revealed.report.reading import read_folder
 from revealed.report.study import gather

@@ -11,13 +11,13 @@ import math
 import numpy as np
 import pytest
 
-from revealed.bench import routes as command
-from revealed.bench.routes_errors import bootstrap
-from revealed.bench.routes_features import move_features
-from revealed.bench.routes_logit import RecursiveLogit, sample_routes
-from revealed.bench.routes_ours import LOSSES, RouteLoss, Setting, fit_projection, start_of
-from revealed.bench.routes_pathsize import PathSizeLogit, choice_sets, most_probable
-from revealed.bench.routes_scores import Judge, gains, with_interval
+from revealed.bench.routes import command
+from revealed.bench.routes.errors import bootstrap
+from revealed.bench.routes.features import move_features
+from revealed.bench.routes.logit import RecursiveLogit, sample_routes
+from revealed.bench.routes.ours import LOSSES, RouteLoss, Setting, fit_projection, start_of
+from revealed.bench.routes.pathsize import PathSizeLogit, choice_sets, most_probable
+from revealed.bench.routes.scores import Judge, gains, with_interval
 from revealed.cli import main
 from revealed.data.routes import Turn, load_road_network, load_routes
 from revealed.errors import InputError

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import revealed as rv
-from revealed.bench import run_one, runs
-from revealed.bench.runs import RunConfig, read_runs, run_file
+from revealed.bench.sweeps import run_one, runs
+from revealed.bench.sweeps.runs import RunConfig, read_runs, run_file
 from revealed.data import paper_paths
 from run_helpers import CONFIG, figures, several
 

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 import revealed as rv
-from revealed.bench import progress, run_one, runs, sweep
-from revealed.bench.runs import RunConfig, read_run, read_runs, run_file
+from revealed.bench.sweeps import progress, run_one, runs, sweep
+from revealed.bench.sweeps.runs import RunConfig, read_run, read_runs, run_file
 from run_helpers import CONFIG, figures, several
 
 pytest.importorskip("rich")
@@ -101,7 +101,7 @@ def test_a_run_that_kills_its_process_is_recorded(tmp_path, monkeypatch):
     def perform_or_die(parent, config):
         import os
 
-        from revealed.bench.run_one import perform
+        from revealed.bench.sweeps.run_one import perform
 
         if config.key == fatal:
             os._exit(3)
@@ -270,7 +270,7 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path):
     pytest.importorskip("distributed")
     told = "sweep_module.ANSWER_S = 1.0\n"
     script = SWEEP.replace(
-        "configs =", "import revealed.bench.sweep as sweep_module\n" + told + "configs =", 1
+        "configs =", "import revealed.bench.sweeps.sweep as sweep_module\n" + told + "configs =", 1
     )
     (tmp_path / "configs.json").write_text(json.dumps([CONFIG.plain()]), "utf-8")
     options = json.dumps({"scheduler": "tcp://127.0.0.1:1"})

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import revealed as rv
-from revealed.bench.vision_data import draw
-from revealed.bench.vision_gallery import as_cells, png, write_gallery
+from revealed.bench.vision.data import draw
+from revealed.bench.vision.gallery import as_cells, png, write_gallery
 
 
 def test_decisions_as_cells():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import revealed as rv
-from revealed.bench.vision_parts import VIEWS as IN_WORDS
+from revealed.bench.vision.parts import VIEWS as IN_WORDS
 from revealed.data import terrain
 from revealed.data.images.grid_paths import cells_of_paths, edge_costs
 from revealed.errors import InputError

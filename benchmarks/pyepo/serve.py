@@ -1,6 +1,6 @@
 """PyEPO at work for `revealed bench`: one question in a line of JSON, one answer in another.
 
-Runs in PyEPO's own environment; the other end is `revealed.bench.epochs_partner`. Training is as in
+Runs in PyEPO's own environment; the other end is `revealed.bench.epochs.partner`. Training is as in
 PyEPO's own examples: its data sets, a loader that shuffles, a linear layer, Adam.
 
 Letters: B samples, d context features, n cost entries.

@@ -140,7 +140,7 @@ def scale_table() -> str:
 
 
 def headline() -> str:
-    from revealed.bench.projection_page import headline as sentence
+    from revealed.bench.projection.page import headline as sentence
 
     return sentence(load("projection")) + "\n"
 

@@ -99,77 +99,77 @@ DATA = {
 }
 BENCHES = {
     "projection": (
-        "revealed.bench.projection",
+        "revealed.bench.projection.command",
         "time the projection against the solvers others use",
         "revealed bench projection --quick --out out/bench/projection.json",
     ),
     "netlib": (
-        "revealed.bench.netlib",
+        "revealed.bench.projection.netlib",
         "project on the NETLIB problems in a folder and count false claims",
         "revealed bench netlib --data path/to/netlib",
     ),
     "imports": (
-        "revealed.bench.imports",
+        "revealed.bench.imports.command",
         "learn with models from MPS files and from CVXPY, end to end",
         "revealed bench imports --netlib path/to/netlib",
     ),
     "margins": (
-        "revealed.bench.margins",
+        "revealed.bench.learning.margins",
         "repeat the paper's margin table and set it beside the reference",
         "revealed bench margins --data path/to/paper_synthetic",
     ),
     "learning": (
-        "revealed.bench.learning",
+        "revealed.bench.learning.command",
         "time POCS against the usual loop, and see how it grows with the data",
         "revealed bench learning --data path/to/paper_synthetic",
     ),
     "noise": (
-        "revealed.bench.noise",
+        "revealed.bench.learning.noise",
         "learn from noisy decisions with the squared, plain and Huber distance",
         "revealed bench noise --seeds 10",
     ),
     "scale": (
-        "revealed.bench.tables_scale",
+        "revealed.bench.scale",
         "fit from Parquet tables of up to a million decisions, with time and memory",
         "revealed bench scale --sizes 10000,100000",
     ),
     "synthetic": (
-        "revealed.bench.synthetic",
+        "revealed.bench.synthetic.command",
         "every method on the paper's synthetic problems and on CaVE's yardstick",
         "revealed bench synthetic --quick --out out/synthetic",
     ),
     "vision": (
-        "revealed.bench.vision",
+        "revealed.bench.vision.command",
         "every method on pictures: maps with shortest paths, digits with matchings",
         "revealed bench vision --quick --out out/vision",
     ),
     "run": (
-        "revealed.bench.run_one",
+        "revealed.bench.sweeps.run_one",
         "perform one run from its configuration file",
         "revealed bench run config.json --out out/runs",
     ),
     "epochs": (
-        "revealed.bench.epochs",
+        "revealed.bench.epochs.command",
         "time an epoch of every method, and of PyEPO's, in one run",
         "revealed bench epochs --pyepo .venv-pyepo/bin/python",
     ),
     "steps": (
-        "revealed.bench.steps",
+        "revealed.bench.steps.command",
         "time a training step with our loss against one with the squared error",
         "revealed bench steps --quick --out out/steps.json",
     ),
     "routes": (
-        "revealed.bench.routes",
+        "revealed.bench.routes.command",
         "learn road costs from drivers' routes, beside logit models of route choice",
         "revealed bench routes --data path/to/shanghai_routes",
     ),
     "pyepo": (
-        "revealed.bench.pyepo",
+        "revealed.bench.epochs.pyepo",
         "compare the regret of our rivals with that of PyEPO's own, seed by seed",
         "revealed bench pyepo --pyepo .venv-pyepo/bin/python",
     ),
     "portfolio": (
-        "revealed.bench.portfolio",
+        "revealed.bench.portfolio.command",
         "learn from the best portfolios in hindsight, walking forward through real prices",
         "revealed bench portfolio --seeds 3",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..bench.synthetic_tables import CAVE_RIVALS, COMPARABLE, NEGLIGIBLE, PAPER_RIVALS
+from ..bench.synthetic.tables import CAVE_RIVALS, COMPARABLE, NEGLIGIBLE, PAPER_RIVALS
 from .numbers import fixed, listed, mean, with_error
 from .study import Entry, Study, best, differences, part_words
 from .verdicts import Claim, meet, renamed, set_beside, too_few

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..bench.runs import OURS as OUR_METHODS
+from ..bench.sweeps.runs import OURS as OUR_METHODS
 from .elements import slug
 from .numbers import mean
 from .palette import OTHERS, OURS, RIVALS, SHADES, Style
@@ -140,7 +140,7 @@ def is_pocs(run: Run) -> bool:
 
 def gather(folder: Folder, commands: Sequence[str]) -> Study:
     """Choose the settings of every method in every part, and give every method its look."""
-    from ..bench.choose import chosen
+    from ..bench.sweeps.choose import chosen
 
     run_of = {id(run.raw): run for run in folder.runs}
     choices = chosen([run.raw for run in folder.runs])
@@ -160,7 +160,7 @@ def gather(folder: Folder, commands: Sequence[str]) -> Study:
 
 def optimiser_name(run: Run) -> str:
     """As people write it."""
-    from ..bench.synthetic_tables import OPTIMISERS
+    from ..bench.synthetic.tables import OPTIMISERS
 
     return OPTIMISERS.get(run.optimiser, run.optimiser)
 

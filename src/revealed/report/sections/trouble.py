@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from ...bench.choose import dropped
+from ...bench.sweeps.choose import dropped
 from ..drawing import Gallery
 from ..elements import Html, command_box, details, join, paragraph, tag
 from ..numbers import NONE, count, listed

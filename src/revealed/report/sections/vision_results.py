@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bench.vision_tables import views_in_words
+from ...bench.vision.tables import views_in_words
 from ..compare import ABOUT, method_cell, row_class
 from ..curves import CAPTION, NAMES, SCALES, curve_panel
 from ..drawing import Gallery, Picture

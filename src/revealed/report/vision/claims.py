@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...bench.vision_tables import PUBLISHED_ON, REGRET, SHARE_OPTIMAL
+from ...bench.vision.tables import PUBLISHED_ON, REGRET, SHARE_OPTIMAL
 from ..numbers import count, listed, mean
 from ..study import Entry, Study, best
 from ..verdicts import Against, Claim, set_beside, too_few

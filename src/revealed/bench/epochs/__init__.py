@@ -1,0 +1,1 @@
+"""Training beside PyEPO: how long an epoch takes, and whether both end at the same regret."""

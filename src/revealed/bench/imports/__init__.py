@@ -1,0 +1,1 @@
+"""Models written in other tools, learnt with from end to end."""

@@ -1,0 +1,1 @@
+"""Linear models on the paper's data: margins, noise, speed."""

@@ -1,0 +1,1 @@
+"""Portfolios from real prices."""

@@ -1,0 +1,244 @@
+"""The learners of `revealed bench portfolio`: all fit the same model, from different teachers.
+
+    returns   c_j = theta . features_j          covariance   known, or   Q = sum_k a_k estimate_k
+
+Letters: T periods, n assets, p features, K covariance estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..._conic import svec, triangle
+from ...data.prices import PortfolioPeriods
+
+GAMMA = 1.0
+"""Aversion to risk, for returns in per cent of a week: portfolios in hindsight hold about six of
+the twenty stocks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Periods as the learners see them."""
+
+    features: np.ndarray
+    """(T, n, p)"""
+    returns: np.ndarray
+    """(T, n) the true ones."""
+    risk: np.ndarray
+    """(T, n, n) the true ones, with which the portfolios in hindsight were chosen."""
+    estimates: np.ndarray | None
+    """(T, K, n, n), or None where the true covariance is known when deciding."""
+    portfolios: np.ndarray
+    """(T, n) the best in hindsight."""
+
+    def __len__(self) -> int:
+        return len(self.returns)
+
+    def take(self, index: Any) -> Samples:
+        own = {name: getattr(self, name)[index] for name in ("features", "returns", "risk")}
+        estimates = None if self.estimates is None else self.estimates[index]
+        return replace(self, **own, estimates=estimates, portfolios=self.portfolios[index])
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """A fitted model."""
+
+    returns: np.ndarray
+    """(p,) theta."""
+    risk: np.ndarray | None = None
+    """(K,) a, or None where the covariance is known."""
+
+    def decide(self, samples: Samples) -> np.ndarray:
+        """(T, n) portfolios."""
+        return solve(samples.features @ self.returns, self.covariance(samples))
+
+    def covariance(self, samples: Samples) -> np.ndarray:
+        if self.risk is None or samples.estimates is None:
+            return samples.risk
+        return np.einsum("k,tkij->tij", self.risk, samples.estimates)
+
+
+def samples_of(periods: PortfolioPeriods, *, joint: bool) -> Samples:
+    """Portfolios best in hindsight: for the known covariance, or for the one that came."""
+    risk = periods.risk if joint else periods.covariance
+    estimates = periods.estimates if joint else None
+    best = solve(periods.returns, risk)
+    return Samples(periods.features, periods.returns, risk, estimates, best)
+
+
+def solve(returns: np.ndarray, risk: np.ndarray) -> np.ndarray:
+    """(T, n) best portfolios, with the tiny shares of an interior point set to 0."""
+    import torch
+
+    from .implicit import interior_point
+
+    c, Q = torch.tensor(returns), torch.tensor(risk)
+    x = interior_point(c, GAMMA * Q)[0].numpy()
+    x = np.where(x < 1e-7, 0.0, x)
+    return x / x.sum(axis=1, keepdims=True)
+
+
+def objective(samples: Samples, portfolios: np.ndarray) -> np.ndarray:
+    """(T,): what portfolios were worth, <c, x> - gamma/2 x^T Q x with the whole of the true Q."""
+    risk = np.einsum("ti,tij,tj->t", portfolios, samples.risk, portfolios)
+    return (samples.returns * portfolios).sum(axis=1) - 0.5 * GAMMA * risk
+
+
+# --- two stages ----------------------------------------------------------------------------------
+
+
+def two_stage(train: Samples, seed: int, ridge: float) -> Weights:
+    """Least squares on the true returns and, where it is not known, on the true covariance."""
+    from scipy.optimize import nnls
+
+    Z = train.features.reshape(-1, train.features.shape[2])
+    y = (train.returns - train.returns.mean(axis=1, keepdims=True)).ravel()
+    theta = np.linalg.solve(Z.T @ Z + ridge * len(Z) * np.eye(Z.shape[1]), Z.T @ y)
+    if train.estimates is None:
+        return Weights(theta)
+    basis = svec(train.estimates)  # (T, K, n (n+1)/2)
+    rows = np.moveaxis(basis, 1, 2).reshape(-1, basis.shape[1])
+    return Weights(theta, nnls(rows, svec(train.risk).ravel())[0])
+
+
+# --- gradient descent ----------------------------------------------------------------------------
+
+EPOCHS, BATCH = 10, 64
+
+
+class _Model:
+    """theta and the mix of estimates as torch parameters; the same start for every loss.
+
+    Portfolios do not tell c and Q from twice as much of both, so the mix is a convex one.
+    """
+
+    def __init__(self, train: Samples) -> None:
+        import torch
+
+        zeros = {"dtype": torch.float64, "requires_grad": True}
+        self.theta = torch.zeros(train.features.shape[2], **zeros)
+        self.mix = None
+        if train.estimates is not None:
+            self.mix = torch.zeros(train.estimates.shape[1], **zeros)
+
+    @property
+    def parameters(self) -> list[Any]:
+        return [self.theta] if self.mix is None else [self.theta, self.mix]
+
+    def predict(self, part: Samples) -> tuple[Any, Any]:
+        """Returns (T, n) and covariances (T, n, n)."""
+        import torch
+
+        c = torch.tensor(part.features) @ self.theta
+        if self.mix is None or part.estimates is None:
+            return c, torch.tensor(part.risk)
+        return c, torch.einsum("k,tkij->tij", self.mix.softmax(0), torch.tensor(part.estimates))
+
+    def weights(self) -> Weights:
+        mix = None if self.mix is None else self.mix.detach().softmax(0).numpy()
+        return Weights(self.theta.detach().numpy(), mix)
+
+
+def _descend(train: Samples, seed: int, step: float, loss: Callable[..., Any]) -> Weights:
+    """Adam on `loss(c, Q, part, rows)`, with steps that fall like 1 / epoch."""
+    import torch
+
+    rng, model = np.random.default_rng(seed), _Model(train)
+    optimiser = torch.optim.Adam(model.parameters, lr=step)
+    for epoch in range(EPOCHS):
+        optimiser.param_groups[0]["lr"] = step / (1 + epoch)
+        for rows in np.array_split(rng.permutation(len(train)), max(1, len(train) // BATCH)):
+            part = train.take(rows)
+            optimiser.zero_grad()
+            loss(*model.predict(part), part, rows).backward()
+            optimiser.step()
+    return model.weights()
+
+
+def projections(train: Samples, seed: int, power: int, margin: float, step: float) -> Weights:
+    """The distance to the explaining sets; sees portfolios, no return and no true covariance."""
+    import torch
+
+    from ...losses import ProjectionLoss
+    from ...optimality import OptimalitySet
+    from ...problems.portfolios import portfolio
+
+    n, joint = train.returns.shape[1], train.estimates is not None
+    problem = portfolio(n_assets=n, gamma=GAMMA) if joint else portfolio(train.risk, gamma=GAMMA)
+    sets = OptimalitySet(problem, train.portfolios, margin)
+    distance = ProjectionLoss(problem, margin=margin, power=power, threads=1)
+    row, column, factor = triangle(n)
+    scale = torch.tensor(factor)
+
+    def loss(c: Any, Q: Any, part: Samples, rows: np.ndarray) -> Any:
+        predicted = torch.cat([c, Q[:, row, column] * scale], dim=1) if joint else c
+        return distance(predicted, sets[rows])
+
+    return _descend(train, seed, step, loss)
+
+
+def implicit(train: Samples, seed: int, criterion: str, step: float) -> Weights:
+    """Through the best portfolio: `criterion="decision"` compares it with the one in hindsight,
+    1/2 |x - x*|^2; "objective" asks what it was worth, which needs the true returns and risk."""
+    import torch
+
+    from .implicit import best_portfolios
+
+    def loss(c: Any, Q: Any, part: Samples, rows: np.ndarray) -> Any:
+        x = best_portfolios(c, Q, GAMMA)
+        if criterion == "decision":
+            return 0.5 * ((x - torch.tensor(part.portfolios)) ** 2).sum(1).mean()
+        risk = torch.einsum("ti,tij,tj->t", x, torch.tensor(part.risk), x)
+        return (0.5 * GAMMA * risk - (torch.tensor(part.returns) * x).sum(1)).mean()
+
+    return _descend(train, seed, step, loss)
+
+
+# --- all of them ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A way to fit, the settings that validation chooses from, and what it is told."""
+
+    fit: Callable[..., Weights]
+    candidates: tuple[dict[str, Any], ...]
+    needs_returns: bool
+    """Whether it sees true returns; validation then judges by the true objective, else by the
+    decision loss."""
+    random: bool = True
+
+
+def _candidates(**options: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
+    return tuple(dict(zip(options, chosen, strict=True)) for chosen in product(*options.values()))
+
+
+STEPS = (0.01, 0.03, 0.1, 0.3)
+LEARNERS = {
+    "two-stage regression": Learner(
+        two_stage, _candidates(ridge=(0.0, 1.0, 10.0, 100.0)), needs_returns=True, random=False
+    ),
+    "implicit, objective": Learner(
+        implicit, _candidates(criterion=("objective",), step=STEPS), needs_returns=True
+    ),
+    "implicit, decisions": Learner(
+        implicit, _candidates(criterion=("decision",), step=STEPS), needs_returns=False
+    ),
+    "ours, squared": Learner(
+        projections,
+        _candidates(power=(2,), margin=(0.0, 1.0), step=(0.03, 0.3)),
+        needs_returns=False,
+    ),
+    "ours, plain": Learner(
+        projections,
+        _candidates(power=(1,), margin=(0.0, 1.0), step=(0.03, 0.3)),
+        needs_returns=False,
+    ),
+}

