@@ -74,15 +74,15 @@ print("imported", count > 200)
 """
 VISION = """
 from dataclasses import replace
-from revealed.bench import vision, vision_parts
+from revealed.bench.vision import command, parts
 from revealed.cli import main
 
 def small(part):
     data = part.data | {"side": 4, "sizes": [12, 6, 6]}
     return replace(part, data=data, epochs=1, batch_size=6)
 
-vision_parts.QUICK_PARTS = tuple(map(small, vision_parts.QUICK_PARTS))
-vision.QUICK_CHOOSING = replace(vision.QUICK_CHOOSING, sizes=[6, 6, 6], epochs=1, steps=(0.01,))
+parts.QUICK_PARTS = tuple(map(small, parts.QUICK_PARTS))
+command.QUICK_CHOOSING = replace(command.QUICK_CHOOSING, sizes=[6, 6, 6], epochs=1, steps=(0.01,))
 words = ["bench", "vision", "--quick", "--device", "cpu", "--jobs", "1", "--out", sys.argv[1]]
 code = main(words) or main(["report", sys.argv[1]])
 print("ended", code)

@@ -13,21 +13,11 @@ import numpy as np
 import pytest
 
 import revealed as rv
-from revealed.bench.epochs import (
-    command as epochs,
-)
-from revealed.bench.epochs import (
-    partner as epochs_partner,
-)
-from revealed.bench.epochs import (
-    pyepo,
-)
-from revealed.bench.epochs import (
-    tasks as epochs_tasks,
-)
-from revealed.bench.epochs import (
-    turns as epochs_turns,
-)
+from revealed.bench.epochs import command as epochs
+from revealed.bench.epochs import partner as epochs_partner
+from revealed.bench.epochs import pyepo
+from revealed.bench.epochs import tasks as epochs_tasks
+from revealed.bench.epochs import turns as epochs_turns
 from revealed.bench.epochs.partner import Partner, PartnerError, pyepo_order
 
 pytest.importorskip("torch")

@@ -23,8 +23,8 @@ pytest.importorskip("rich")
 SWEEP = """
 import json, sys
 from pathlib import Path
-from revealed.bench.runs import RunConfig
-from revealed.bench.sweep import sweep
+from revealed.bench.sweeps.runs import RunConfig
+from revealed.bench.sweeps.sweep import sweep
 configs = [RunConfig.read(each) for each in json.loads(Path(sys.argv[1]).read_text())]
 sweep(configs, Path(sys.argv[2]), **json.loads(sys.argv[3]))
 """
