@@ -131,7 +131,7 @@ def test_many_inner_steps_on_all_data_approach_pocs():
     np.testing.assert_allclose(model.coef, other.coef, atol=1e-6)
 
 
-@pytest.mark.parametrize("power", [1, 2, "huber"])
+@pytest.mark.parametrize("power", [1, 2, "huber", "bounded"])
 def test_minimises_the_loss_that_is_asked_for(power):
     Z, sets = routes()
     model = LinearModel()
@@ -343,7 +343,7 @@ def test_a_file_is_no_place_for_checkpoints(tmp_path):
         ({"patience": 0}, "`patience` must be a whole number of at least 1"),
         ({"tol": "a"}, "`tol` must be a finite number"),
         ({"decay": -1.0}, "at least 0"),
-        ({"power": 3}, "2, 1 or 'huber'"),
+        ({"power": 3}, "2, 1, 'huber' or 'bounded'"),
         ({"patience": 5}, "validation"),
         ({"optimiser": "armijo", "inner_steps": 4}, "one step"),
         ({"validation": (np.zeros((3, 4)), routes()[1])}, "got 3"),

@@ -14,6 +14,7 @@ from revealed.losses import ProjectionLoss, UnsolvedProjectionWarning, _projecti
 
 CASES = catalogue()
 FORMS = [{"power": 2}, {"power": 1}, {"power": "huber", "delta": 0.5}, {"power": "huber"}]
+FORMS += [{"power": "bounded", "delta": 0.5}, {"power": "bounded"}]
 
 
 def form_id(form):
@@ -38,12 +39,14 @@ def knapsack():
 
 
 def expected(form, distance):
-    """The three forms, written out."""
+    """The four forms, written out."""
     if form["power"] == 2:
         return distance**2 / 2
     if form["power"] == 1:
         return distance
     delta = form.get("delta", 1.0)
+    if form["power"] == "bounded":
+        return delta**2 * (1 - np.exp(-((distance / delta) ** 2) / 2))
     return np.where(distance <= delta, distance**2 / 2, delta * (distance - delta / 2))
 
 
@@ -61,9 +64,13 @@ def test_value_and_gradient_are_those_of_the_distance(case, form):
     np.testing.assert_allclose(each.detach(), expected(form, p.distance), rtol=1e-9)
     each.sum().backward()
     residual = q.detach().numpy() - p.point
-    slope = {2: np.ones(len(X)), 1: 1 / p.distance}.get(
-        form["power"], np.minimum(1, form.get("delta", 1.0) / p.distance)
-    )
+    delta = form.get("delta", 1.0)
+    slope = {
+        2: np.ones(len(X)),
+        1: 1 / p.distance,
+        "huber": np.minimum(1, delta / p.distance),
+        "bounded": np.exp(-((p.distance / delta) ** 2) / 2),
+    }[form["power"]]
     np.testing.assert_allclose(q.grad, slope[:, None] * residual, atol=1e-8)
 
 
@@ -351,8 +358,8 @@ def test_instances_with_their_own_constraints():
 @pytest.mark.parametrize(
     "options, complaint",
     [
-        ({"power": 3}, "2, 1 or 'huber'"),
-        ({"power": True}, "2, 1 or 'huber'"),
+        ({"power": 3}, "2, 1, 'huber' or 'bounded'"),
+        ({"power": True}, "2, 1, 'huber' or 'bounded'"),
         ({"delta": 0.0}, "above 0"),
         ({"reduction": "average"}, "mean, sum, none"),
         ({"margin": -1.0}, "at least 0"),

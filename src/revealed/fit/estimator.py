@@ -61,9 +61,9 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         A module is copied, never changed. Contexts (B, n, p) make "linear" a "shared" one.
     ridge : float
         Adds ridge/2 times the sum of squared weights to the mean loss; the intercept is free.
-    power : 2, 1 or "huber"
-        Squared distance, distance, or Huber's form with its bend at `delta` (ERM only for 1 and
-        "huber").
+    power : 2, 1, "huber" or "bounded"
+        Squared distance, distance, Huber's form with its bend at `delta`, or one that gives up what
+        is many `delta` away; all but 2 need ERM.
     tol : float
         Relative: a cost this near its set is inside; a fall of the loss this small is none.
     optimiser, step, decay, batch_size, inner_steps, patience

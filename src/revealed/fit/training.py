@@ -52,7 +52,8 @@ class TrainSettings:
     inner_steps: int = 1
     """Updates of the model for each projection ("sgd", "adam", "adagrad")."""
     power: int | str = 2
-    """2 for 1/2 distance^2, 1 for the distance, "huber" between (bends at `delta`)."""
+    """2 for 1/2 distance^2, 1 for the distance, "huber" between (bends at `delta`), "bounded" where
+    many decisions are beyond explaining (not convex: begin where another power ends)."""
     delta: float = 1.0
     tol: float = 1e-6
     """Ends the run when every cost is within this relative distance of its set; on full batches

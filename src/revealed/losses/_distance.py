@@ -1,8 +1,10 @@
-"""From a distance to a loss and its gradient: the three forms that the projection losses share.
+"""From a distance to a loss and its gradient: the four forms that the projection losses share.
 
     power=2         1/2 dist^2                        gradient  q - P(q)
     power=1         dist                              gradient  (q - P(q)) / dist
     power="huber"   1/2 dist^2 up to `delta`, then delta (dist - delta/2)
+    power="bounded" delta^2 (1 - exp(-dist^2 / 2 delta^2)), not convex: 1/2 dist^2 near the set, and
+                    what is many delta away is given up
 
 Plain arithmetic, so that numpy arrays and tensors of any device go through it alike. Letters: B
 samples, n cost entries.
@@ -20,7 +22,9 @@ from torch import Tensor
 from ..errors import InputError
 from ..projection import Projection
 
-POWERS = (1, 2, "huber")
+POWERS = (1, 2, "huber", "bounded")
+BENT = ("huber", "bounded")
+"""Those for which `delta` means something."""
 INSIDE = 1e-10
 """A distance of at most this share of the cost is rounding: its direction means nothing."""
 
@@ -42,10 +46,21 @@ def _huber(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
     return near * (distance - 0.5 * near), near / (distance + (distance == 0))
 
 
+def _bounded(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
+    exponent = -0.5 * (distance / delta) ** 2
+    kept, lost = (
+        (exponent.exp(), -exponent.expm1())
+        if isinstance(exponent, Tensor)
+        else (np.exp(exponent), -np.expm1(exponent))
+    )
+    return delta * delta * lost, kept
+
+
 _FORMS: dict[Any, Callable[[Any, Any, float], tuple[Any, Any]]] = {
     2: _squared,
     1: _plain,
     "huber": _huber,
+    "bounded": _bounded,
 }
 
 
@@ -67,15 +82,15 @@ def length_of(q: Any, margins: Any) -> Any:
 
 
 def check_power(power: Any) -> None:
-    """Refuse anything but the three forms."""
+    """Refuse anything but the four forms."""
     if isinstance(power, bool) or power not in POWERS:
-        raise InputError(f"`power` must be 2, 1 or 'huber'; got {power!r}.")
+        raise InputError(f"`power` must be 2, 1, 'huber' or 'bounded'; got {power!r}.")
 
 
 def check_delta(delta: Any) -> None:
     """Refuse anything but a finite number above 0."""
     if not (isinstance(delta, int | float | np.number) and 0 < delta < np.inf):
         raise InputError(
-            f"`delta` must be above 0 and finite, the distance at which the Huber loss turns "
-            f"straight; got {delta!r}."
+            f"`delta` must be above 0 and finite, the distance at which Huber's loss and the bounded "
+            f"one bend; got {delta!r}."
         )

@@ -3,6 +3,7 @@
     power=2         1/2 dist^2, the paper's h             gradient  q - P(q)
     power=1         dist, robust to wrong decisions       gradient  (q - P(q)) / dist
     power="huber"   1/2 dist^2 up to `delta`, then straight: delta (dist - delta/2)
+    power="bounded" 1/2 dist^2 near the set, at most delta^2: gives up what is far away (not convex)
 
 Nothing is differentiated through a solver: the gradient of a distance to a convex set is the
 residual itself. Letters: B samples, n cost entries.
@@ -30,7 +31,7 @@ from ..projection.project import on_device_of
 from ..projection.result import refuse_empty
 from ._base import DecisionLoss, check_same_form, own_instances, refuse_non_tensor
 from ._device import OnDevice, distance_on_device, with_device_weights
-from ._distance import check_delta, check_power, length_of, value_and_gradient
+from ._distance import BENT, check_delta, check_power, length_of, value_and_gradient
 from ._memory import Memory, as_keys
 from ._reduce import check_reduction, reduce_with_gradient, with_own_weights
 
@@ -177,7 +178,7 @@ class ProjectionLoss(DecisionLoss):
         self._device.memory.forget()
 
     def extra_repr(self) -> str:
-        bend = f", delta={self.delta:g}" if self.power == "huber" else ""
+        bend = f", delta={self.delta:g}" if self.power in BENT else ""
         return (
             f"{self.problem!r}, margin={self.margin}, power={self.power!r}{bend}, "
             f"reduction={self.reduction!r}"
