@@ -91,6 +91,6 @@ def check_delta(delta: Any) -> None:
     """Refuse anything but a finite number above 0."""
     if not (isinstance(delta, int | float | np.number) and 0 < delta < np.inf):
         raise InputError(
-            f"`delta` must be above 0 and finite, the distance at which Huber's loss and the bounded "
-            f"one bend; got {delta!r}."
+            f"`delta` must be above 0 and finite, the distance at which the Huber and bounded "
+            f"losses bend; got {delta!r}."
         )
