@@ -8,6 +8,8 @@ from ..plans import Plan
 
 
 class Words(NamedTuple):
+    """The nouns and verbs of one sense."""
+
     cost: str
     costs: str
     best: str

@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..kernel import PATIENCE, STILL
+from ..kernel import STILL
 from ..result import Projection
 from .plan import Band
 from .sets import DeviceSets
 
 QUICK_STEPS = 24
-"""More than on the CPU: here a step of the interior point costs twice as much, and a small batch is
-done when its slowest instance is."""
+PATIENCE = 7
+"""As on the CPU, but with more trust in Newton: here a step of the interior point costs twice as
+much, and a small batch is done when its slowest instance is."""
 FAIR = 0.1
 """Once a step was exact, or the start was a warm one, a residual of this share of the tolerance is
 good enough."""
