@@ -62,3 +62,12 @@ def column(files, name, value):
 
 def change(path, row, name, value):
     return lambda files: files.edit(getattr(files, path), row, name, value)
+
+
+def expect_named(files, capsys, spoil, words, code):
+    """Spoil the files; the doctor must end with this code and say these words."""
+    spoil(files)
+    assert files.doctor() == code
+    told = " ".join("".join(capsys.readouterr()).split())
+    for word in words:
+        assert word in told, told

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import revealed as rv
-from planner_files import Files, change, column, rename
+from planner_files import Files, change, column, expect_named, rename
 from revealed.cli import main
 from revealed.tables import write_table
 
@@ -220,12 +220,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_named(files, capsys, fault):
-    spoil, words, code = FAULTS[fault]
-    spoil(files)
-    assert files.doctor() == code
-    told = " ".join("".join(capsys.readouterr()).split())
-    for word in words:
-        assert word in told, told
+    expect_named(files, capsys, *FAULTS[fault])
 
 
 def test_a_limit_that_changes_from_row_to_row_is_named(tmp_path, capsys):

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from planner_files import Files, append, change, column, rename
+from planner_files import Files, append, change, column, expect_named, rename
 from revealed.cli import main
 from revealed.tour import copy_files
 
@@ -191,12 +191,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_named(files, capsys, fault):
-    spoil, words, code = FAULTS[fault]
-    spoil(files)
-    assert files.doctor() == code
-    told = " ".join("".join(capsys.readouterr()).split())
-    for word in words:
-        assert word in told, told
+    expect_named(files, capsys, *FAULTS[fault])
 
 
 def test_files_without_a_fault_are_ready_to_fit(files, capsys):

@@ -17,6 +17,8 @@ PACKAGES = (
     "revealed", "numpy", "scipy", "numba", "torch", "triton", "scikit-learn", "highspy", "cvxpy",
     "ecos", "osqp", "piqp", "clarabel", "daqp",
 )  # fmt: skip
+DIGITS = 4
+"""More than any of these measurements can support."""
 
 
 def available_cores() -> int:
@@ -60,19 +62,19 @@ def surroundings(command: str, settings: dict[str, Any]) -> dict[str, Any]:
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write strict JSON, creating folders; numbers that JSON does not have become null."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(_plain(content), indent=1, allow_nan=False) + "\n", "utf-8")
+    path.write_text(json.dumps(rounded(content, DIGITS), indent=1, allow_nan=False) + "\n", "utf-8")
 
 
-def _plain(value: Any) -> Any:
+def rounded(value: Any, digits: int) -> Any:
+    """Figures as a file keeps them; what JSON has no number for becomes None."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(name): rounded(item, digits) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [rounded(item, digits) for item in value]
     if hasattr(value, "item"):  # a numpy scalar
         value = value.item()
     if isinstance(value, float):
-        # Four digits are more than any of these measurements can support.
-        return float(f"{value:.4g}") if math.isfinite(value) else None
+        return float(f"{value:.{digits}g}") if math.isfinite(value) else None
     return value
 
 

@@ -22,6 +22,7 @@ from ..affine import Metric
 from ..problem import LinearProgram
 from ..rows import Rows, frozen
 from ..states import EntryState
+from .plain import plain_sets
 
 if TYPE_CHECKING:
     from ..optimality import OptimalitySet
@@ -59,26 +60,8 @@ def lifted(sets: OptimalitySet, metric: Metric) -> OptimalitySet:
         along = np.einsum("bnk,bn->bk", np.broadcast_to(U, (len(X), *U.shape[1:])), X)
         decisions = np.hstack([X, along])
         free = np.full(along.shape, EntryState.FREE, np.int8)
-        states = np.ascontiguousarray(np.hstack([states, free]))
-    result = object.__new__(type(sets))
-    result.__dict__.update(
-        sets.__dict__,
-        problem=rows,
-        rows=rows,
-        decisions=decisions,
-        entry_state=states,
-        form=None,
-        soft=None,
-        gradient=None,
-        normals=None,
-        metric=None,
-        lifted=None,
-    )
-    if rows.eq_rows.per_instance or rows.ub_rows.per_instance:
-        from .analysis import analyse
-
-        analyse(result)  # now, so that slices of these sets take their part of it along
-    return result
+        states = np.hstack([states, free])
+    return plain_sets(sets, rows, decisions, states)
 
 
 def _with_directions(problem: LinearProgram, U: np.ndarray) -> LinearProgram:

@@ -25,6 +25,7 @@ from ..problem import LinearProgram
 from ..rows import Rows
 from ..states import EntryState
 from .conditions import Conditions, is_shared, matrix_of, rows_from
+from .plain import plain_sets
 
 if TYPE_CHECKING:
     from ..optimality import OptimalitySet
@@ -230,23 +231,6 @@ def _plain(sets: OptimalitySet, own: Conditions, problem: LinearProgram) -> Opti
     """The batch as sets of plain costs (q, s d - r); margins are in d."""
     size = len(sets)
     stay = np.full((size, own.n_parameters), EntryState.FREE, np.int8)
-    result = object.__new__(type(sets))
-    result.__dict__.update(
-        sets.__dict__,
-        problem=problem,
-        rows=problem,
-        decisions=np.zeros((size, problem.n_variables)),
-        entry_state=np.ascontiguousarray(np.hstack([stay, own.state])),
-        margins=np.zeros(size),
-        form=None,
-        soft=None,
-        gradient=None,
-        normals=None,
-        metric=None,
-        lifted=None,
-    )
-    if problem.n_instances is not None:
-        from .analysis import analyse
-
-        analyse(result)  # now, so that slices of these sets take their part of it along
-    return result
+    states = np.hstack([stay, own.state])
+    nothing = np.zeros((size, problem.n_variables))
+    return plain_sets(sets, problem, nothing, states, margins=np.zeros(size))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
 from collections.abc import Collection, Iterable
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ..record import rounded as to_digits
 
 Run = dict[str, Any]
 
@@ -199,13 +199,5 @@ def _line(run: Run) -> str:
 
 
 def rounded(value: Any) -> Any:
-    """Figures as a file keeps them; what JSON has no number for becomes None."""
-    if isinstance(value, dict):
-        return {str(name): rounded(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [rounded(item) for item in value]
-    if hasattr(value, "item"):  # a numpy scalar
-        value = value.item()
-    if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
-    return value
+    """Figures as the file of a run keeps them."""
+    return to_digits(value, DIGITS)
