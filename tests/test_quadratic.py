@@ -1,5 +1,7 @@
 """Quadratic programs: c, (c, Q) and (c, Q) semidefinite, against CVXPY and the definition."""
 
+import warnings
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -162,6 +164,21 @@ def test_without_clarabel_the_answers_are_the_same(monkeypatch):
     assert np.abs(without.x - with_it.x).max() <= 1e-7
     nobody = rv.QuadraticProgram(1.0, np.eye(2), A_eq=np.ones((1, 2)), b_eq=[-1.0])
     assert nobody.solve(np.ones((1, 2))).status[0] == rv.SolveStatus.INFEASIBLE
+
+
+def test_threads_leave_the_warnings_of_the_process_alone(monkeypatch):
+    from revealed import _polish
+
+    before, seen = warnings.filters, []  # the list itself: catch_warnings puts another in its place
+    factor = _polish.splu
+    monkeypatch.setattr(
+        _polish, "splu", lambda matrix: seen.append(warnings.filters) or factor(matrix)
+    )
+    monkeypatch.setattr("revealed.oracle.quadratic.EXACT", -1.0)  # every answer is polished
+    _, problem, _, _ = cases("max")
+    problem.solve(np.random.default_rng(4).normal(size=(40, 6)), threads=4)
+    assert len(seen) >= 40
+    assert all(filters is before for filters in seen)
 
 
 def test_a_form_of_returns_agrees_with_cvxpy():
