@@ -11,7 +11,7 @@ import pytest
 from browser import FOUND, MISSING, Browser
 from revealed.errors import InputError
 from revealed.explorer import Explorer, serve
-from revealed.plans import from_catalogue
+from revealed.plans import find_limits, from_catalogue, with_limits
 from revealed.store import FittedModel, Samples
 from revealed.tables import Feature, FeatureMap
 
@@ -273,5 +273,32 @@ def test_bars_are_drawn_at_the_size_of_the_text_around_them():
             wait(browser, "document.body.dataset.ready === 'yes'")
             assert 10.5 < browser.run(size) < 16
             assert browser.run("document.documentElement.scrollWidth <= innerWidth")
+    server.shutdown()
+    server.server_close()
+
+
+@needs_browser
+def test_limits_are_moved_like_features_and_may_be_the_plans_own(browser):
+    plan = from_catalogue("knapsack([1.0, 2.0, 3.0], 3.0)")
+    limits = find_limits(plan, ["ub1=room"], ["room"])
+    given, Z = np.array([[np.nan], [2.0]]), np.zeros((2, 1))
+    values = -np.array([1.0, 2.5, 2.7])
+    X = np.asarray(with_limits(plan, limits, given).problem.solve(np.tile(values, (2, 1))).x)
+    samples = Samples(("planned", "tight"), Z, X, np.ones(2, int), given)
+    features = FeatureMap((Feature("load"),))
+    model = FittedModel(plan, features, np.zeros((3, 1)), values, 1.0, None, {}, samples, limits)
+    server = serve(Explorer(model, samples))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    browser.open(f"http://127.0.0.1:{server.server_address[1]}/", *SCREENS["phone"])
+    wait(browser, "document.body.dataset.ready === 'yes'")
+    box = "document.querySelector('#features input[name=room]')"
+    taken = "[...document.querySelectorAll('#costs td:last-child')].map(x => x.textContent).join()"
+    assert browser.run(f"{box}.value + {box}.placeholder") == "as planned"
+    assert browser.run(taken) == "1,1,0"
+    browser.run(f"{box}.value = 1; {box}.dispatchEvent(new Event('input'))")
+    wait(browser, f"{taken} === '0,0.5,0'")
+    browser.run(f"{box}.value = -1; {box}.dispatchEvent(new Event('input'))")
+    wait(browser, "document.getElementById('verdict').textContent.includes('No decision meets')")
+    assert browser.complaints() == []
     server.shutdown()
     server.server_close()

@@ -46,12 +46,13 @@ def case_of(dossier: Dossier) -> Case:
     """What the checks look at: features in the units of the table, not scaled."""
     features = dossier.features
     return Case(
-        dossier.plan,
+        dossier.plans,
         features.unscaled(dossier.context_table, dossier.contexts),
         features.names,
         dossier.decisions,
         _Names(dossier),
         words={f.name: f.levels for f in features.features if f.levels},
+        limits=dossier.own_limits,
     )
 
 

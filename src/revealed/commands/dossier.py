@@ -14,7 +14,8 @@ import numpy as np
 from ..doctor.feasibility import broken_constraint
 from ..errors import InputError
 from ..explain.likeness import SAME
-from ..plans import Plan, read_plan
+from ..plans import Limit, Plan, find_limits, read_limits, read_plan, with_limits
+from ..store import FittedModel
 from ..tables import (
     DecisionTable,
     FeatureMap,
@@ -39,6 +40,11 @@ class Dossier:
     """Contexts and decisions of one plan, matched: row b of each belongs to sample b."""
 
     plan: Plan
+    """Of the model file; `plans` is that of the samples, where they have limits of their own."""
+    plans: Plan
+    limits: tuple[Limit, ...]
+    own_limits: np.ndarray | None
+    """(B, k) as the table has them, NaN for the plan's own; None where there are no `limits`."""
     features: FeatureMap
     key: str | None
     contexts: np.ndarray
@@ -56,6 +62,9 @@ class Dossier:
     def __len__(self) -> int:
         return len(self.contexts)
 
+    def limits_of(self, rows: np.ndarray) -> np.ndarray | None:
+        return None if self.own_limits is None else self.own_limits[rows]
+
     def sample(self, b: int) -> str:
         """What people call sample b: its key, or the line of its decision."""
         if self.decision_table.keys is not None:
@@ -68,16 +77,24 @@ class Dossier:
 
     def refuse_infeasible(self) -> None:
         """Refuse decisions that break the plan, with the place of the first."""
-        parts = (self.decisions[k : k + BLOCK] for k in range(0, len(self), BLOCK))
-        violation = [np.asarray(self.plan.problem.constraint_violation(part)) for part in parts]
+        violation = [
+            np.asarray(self.plans.problem[part].constraint_violation(self.decisions[part]))
+            for part in (slice(k, k + BLOCK) for k in range(0, len(self), BLOCK))
+        ]
         bad = np.flatnonzero(~(np.concatenate(violation) <= SAME))
         if bad.size:
-            broken = broken_constraint(self.plan, self.decisions[bad[0]])
+            broken = broken_constraint(self.plans[bad[:1]], self.decisions[bad[0]])
             raise InputError(
                 f"{self.where_decision(int(bad[0]))}: the decision breaks the plan: {broken}. "
                 f"Broken by {len(bad):,} of {count(len(self), 'decision')}; `revealed doctor` with "
                 "the same files says more."
             )
+
+    @property
+    def tables(self) -> list[np.ndarray]:
+        """Every number that was read of the samples."""
+        there = (self.contexts, self.decisions, self.own_limits)
+        return [table for table in there if table is not None]
 
     def where_context(self, b: int, column: str | None = None) -> str:
         return self.context_table.where(int(self.context_rows[b]), column)
@@ -100,6 +117,15 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             type=plain_name,
             metavar="COLUMN",
             help="column of the contexts not to learn from; may be given several times",
+        )
+        parser.add_argument(
+            "--limit",
+            action="append",
+            default=[],
+            metavar="ROW=COLUMN",
+            help="row of the model whose right-hand side differs from sample to sample, and the "
+            "column of the contexts that holds it (ROW alone: the column of the same name, * for "
+            "several); lower:VARIABLE and upper:VARIABLE for bounds; may be given several times",
         )
     parser.add_argument(
         "--contexts",
@@ -131,8 +157,11 @@ def read_dossier(args: argparse.Namespace) -> Dossier:
     _refuse_exchanged(contexts, decisions, plan)
     key = find_key(contexts, decisions, plan.variables, args.id)
     check_names(decisions, plan.variables, key)  # quick, so before a long table is read
-    features, Z, table = learn_features(contexts, key=key, ignore=args.ignore)
-    return _matched(plan, features, key, Z, table, decisions)
+    limits = find_limits(plan, args.limit, contexts.names)
+    apart = [*args.ignore, *(limit.column for limit in limits)]
+    features, Z, table = learn_features(contexts, key=key, ignore=apart)
+    own = read_limits(contexts, plan, limits) if limits else None
+    return _matched(plan, limits, own, features, key, Z, table, decisions)
 
 
 def _refuse_exchanged(contexts: TableFile, decisions: TableFile, plan: Plan) -> None:
@@ -144,18 +173,20 @@ def _refuse_exchanged(contexts: TableFile, decisions: TableFile, plan: Plan) -> 
         )
 
 
-def dossier_for(
-    plan: Plan, features: FeatureMap, contexts: Path, decisions: Path, asked: str | None
-) -> Dossier:
+def dossier_for(model: FittedModel, contexts: Path, decisions: Path, asked: str | None) -> Dossier:
     """Files read the way a fitted model reads them."""
+    plan, limits = model.plan, model.limits
     context_file, decision_file = open_table(contexts), open_table(decisions)
     key = find_key(context_file, decision_file, plan.variables, asked)
-    Z, table = features.read(context_file, key)
-    return _matched(plan, features, key, Z, table, decision_file)
+    Z, table = model.features.read(context_file, key)
+    own = read_limits(context_file, plan, limits) if limits else None
+    return _matched(plan, limits, own, model.features, key, Z, table, decision_file)
 
 
 def _matched(
     plan: Plan,
+    limits: tuple[Limit, ...],
+    own: np.ndarray | None,
     features: FeatureMap,
     key: str | None,
     Z: np.ndarray,
@@ -169,6 +200,9 @@ def _matched(
     in_order = np.array_equal(rows.decisions, np.arange(len(taken)))
     return Dossier(
         plan,
+        plan if own is None else with_limits(plan, limits, own),
+        limits,
+        own,
         features,
         key,
         Z,

@@ -47,24 +47,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what the model explains and what it misses."""
     model = load_model(args.model)
-    dossier = dossier_for(model.plan, model.features, args.contexts, args.decisions, args.id)
+    dossier = dossier_for(model, args.contexts, args.decisions, args.id)
     dossier.refuse_infeasible()
     costs = model.costs(dossier.contexts)
-    verdict = judge(model, dossier.contexts, dossier.decisions)
-    own = np.asarray(model.plan.problem.solve(costs).x)
+    verdict = judge(model, dossier.plans, dossier.contexts, dossier.decisions)
+    own = np.asarray(dossier.plans.problem.solve(costs).x)
     learn, held = _parts(model, dossier)
     facts: dict[str, Any] = {
         "training": model.training,
         "all": verdict.plain(),
-        "held": judge(model, dossier.contexts[held], dossier.decisions[held]).plain()
+        "held": judge(
+            model, dossier.plans[held], dossier.contexts[held], dossier.decisions[held]
+        ).plain()
         if held.size
         else None,
     }
-    misses = find_misses(model.plan, costs, dossier.decisions, own)
-    explained = np.flatnonzero(verdict.as_good)
-    rooms = room_inside(
-        model.plan, costs[explained[:ROOM_SAMPLES]], dossier.decisions[explained[:ROOM_SAMPLES]]
-    )
+    misses = find_misses(dossier.plans, costs, dossier.decisions, own)
+    looked = np.flatnonzero(verdict.as_good)[:ROOM_SAMPLES]
+    rooms = room_inside(dossier.plans[looked], costs[looked], dossier.decisions[looked])
     firm = _coefficients(model, dossier, learn, args) if args.rounds else None
     one = None
     if args.sample is not None:
@@ -86,7 +86,7 @@ def _parts(model: FittedModel, dossier: Dossier) -> tuple[np.ndarray, np.ndarray
         return np.arange(len(dossier)), np.zeros(0, int)
     same = told.get("samples") == len(learn)
     if "data" in told:  # models of the first days have only the number of samples to go by
-        same = same and told["data"] == fingerprint(dossier.contexts, dossier.decisions)
+        same = same and told["data"] == fingerprint(dossier.tables)
     return (learn, held) if same else (np.arange(len(dossier)), np.zeros(0, int))
 
 
@@ -95,7 +95,7 @@ def _coefficients(
 ) -> Coefficients:
     with waiting("Bootstrap", args.rounds, quiet=args.json) as step:
         return bootstrap(
-            model.plan,
+            dossier.plans[rows],
             dossier.contexts[rows],
             dossier.decisions[rows],
             np.column_stack([model.coef, model.intercept]),
@@ -124,8 +124,8 @@ def _one_sample(
         )
     if explained[b]:
         with waiting("Room", len(model.plan.variables), quiet=args.json) as step:
-            rooms = cost_ranges(model.plan, costs[b], dossier.decisions[b], step)
+            rooms = cost_ranges(dossier.plans[[b]], costs[b], dossier.decisions[b], step)
         return OneSample(name, rooms, None)
-    sets = OptimalitySet(model.plan.problem, dossier.decisions[[b]], 0.0)
+    sets = OptimalitySet(dossier.plans[[b]].problem, dossier.decisions[[b]], 0.0)
     nearest = np.asarray(project(costs[[b]], sets).point)[0]
     return OneSample(name, None, needed(model.plan, costs[b], dossier.decisions[b], nearest))

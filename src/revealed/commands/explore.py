@@ -54,10 +54,11 @@ def _samples(model, args: argparse.Namespace) -> Samples:
     if (args.contexts is None) != (args.decisions is None):
         raise InputError("Give --contexts and --decisions together, or neither.")
     if args.contexts is not None:
-        read = dossier_for(model.plan, model.features, args.contexts, args.decisions, args.id)
+        read = dossier_for(model, args.contexts, args.decisions, args.id)
         read.refuse_infeasible()
         names = tuple(read.sample(b) for b in range(len(read)))
-        return Samples(names, read.contexts, read.decisions, np.ones(len(read), int))
+        new = np.ones(len(read), int)
+        return Samples(names, read.contexts, read.decisions, new, read.own_limits)
     if model.samples is None:
         raise InputError(
             f"{args.model} holds no samples (it was fitted with --keep 0); give --contexts and "

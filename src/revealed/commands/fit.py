@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import __version__
 from ..store import FittedModel, Samples, check_target, save_model
+from ..tables.names import listed
 from .dossier import Dossier, add_files, read_dossier
 from .holdout import fingerprint, split_rows
 from .judging import judge
@@ -81,16 +82,25 @@ def run(args: argparse.Namespace) -> int:
         "seconds": time.perf_counter() - began,
         "held_out": args.holdout,
         "seed": args.seed,
-        "data": fingerprint(dossier.contexts, dossier.decisions),
+        "data": fingerprint(dossier.tables),
         "made_by": f"revealed {__version__}",
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     kept = _some_samples(dossier, held, args.keep)
     model = FittedModel(
-        dossier.plan, dossier.features, coef, intercept, args.margin, dossier.key, facts, kept
+        dossier.plan,
+        dossier.features,
+        coef,
+        intercept,
+        args.margin,
+        dossier.key,
+        facts,
+        kept,
+        dossier.limits,
     )
     for name, rows in (("seen", learn), ("held", held)):
-        facts[name] = judge(model, dossier.contexts[rows], dossier.decisions[rows]).plain()
+        Z, taken = dossier.contexts[rows], dossier.decisions[rows]
+        facts[name] = judge(model, dossier.plans[rows], Z, taken).plain()
     save_model(model, args.out)
     if args.json:
         tell_json({"model": str(args.out), "replaced": replaced, **facts})
@@ -109,7 +119,7 @@ def _train(
     from ..fit import LinearModel, erm, pocs
     from ..optimality import OptimalitySet
 
-    sets = OptimalitySet(dossier.plan.problem, dossier.decisions, args.margin)[rows]
+    sets = OptimalitySet(dossier.plans.problem, dossier.decisions, args.margin)[rows]
     Z = dossier.contexts[rows]
     model = LinearModel(ridge=args.ridge)
     if args.robust:
@@ -146,7 +156,13 @@ def _some_samples(dossier: Dossier, held: np.ndarray, most: int) -> Samples | No
     if not rows.size:
         return None
     names = tuple(dossier.sample(int(b)) for b in rows)
-    return Samples(names, dossier.contexts[rows], dossier.decisions[rows], first[rows])
+    return Samples(
+        names,
+        dossier.contexts[rows],
+        dossier.decisions[rows],
+        first[rows],
+        dossier.limits_of(rows),
+    )
 
 
 def _tell(
@@ -160,6 +176,9 @@ def _tell(
         f"{count(len(dossier), 'sample')}: {count(len(dossier.features.names), 'feature')} of the "
         f"context, {count(len(plan.variables), 'variable')} of {plan.name}.",
     )
+    if dossier.limits:
+        told = listed([limit.told for limit in dossier.limits])
+        tell("Limits", f"of every sample its own: {told}. These columns are not learnt from.")
     if plan.integers:
         tell(
             "Note",

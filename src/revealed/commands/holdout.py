@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -20,10 +21,11 @@ def split_rows(size: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarr
     return np.sort(order[held:]), np.sort(order[:held])
 
 
-def fingerprint(contexts: np.ndarray, decisions: np.ndarray) -> str:
+def fingerprint(tables: Iterable[np.ndarray]) -> str:
     """What tells tables apart: the same for the same numbers in the same order of rows."""
-    told = hashlib.sha256(np.ascontiguousarray(contexts).data)
-    told.update(np.ascontiguousarray(decisions).data)
+    told = hashlib.sha256()
+    for table in tables:
+        told.update(np.ascontiguousarray(table).data)
     return told.hexdigest()
 
 

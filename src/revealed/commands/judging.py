@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..explain.likeness import SAME, alike
+from ..plans import Plan
 from ..store import FittedModel
 from .holdout import share_interval
 
@@ -47,18 +48,19 @@ class Judgement(NamedTuple):
         }
 
 
-def judge(model: FittedModel, Z: np.ndarray, decisions: np.ndarray) -> Judgement:
-    """Judge a model on encoded contexts (B, d) by the decisions taken there (B, n)."""
+def judge(model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray) -> Judgement:
+    """Judge a model on encoded contexts (B, d) by the decisions taken there (B, n); `plan` is that
+    of these samples."""
     parts = [
-        _judge(model, Z[part], decisions[part])
+        _judge(model, plan[part], Z[part], decisions[part])
         for part in (slice(k, k + BLOCK) for k in range(0, max(len(Z), 1), BLOCK))
     ]
     return Judgement(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _judge(model: FittedModel, Z: np.ndarray, decisions: np.ndarray) -> Judgement:
+def _judge(model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray) -> Judgement:
     costs = model.costs(Z)
-    answer = model.plan.problem.solve(costs)
+    answer = plan.problem.solve(costs)
     solved = np.asarray(answer.optimal)
     own = np.where(solved[:, None], np.asarray(answer.x), decisions)
     gap = own - decisions

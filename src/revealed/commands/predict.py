@@ -9,7 +9,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..explain.likeness import SAME
-from ..plans import Plan
+from ..oracle import SolveStatus
+from ..plans import Plan, read_limits
+from ..problem import LinearProgram
 from .telling import count, tell, tell_json, waiting
 from .told import tell_without_decision
 from .words import words_for
@@ -50,11 +52,13 @@ def run(args: argparse.Namespace) -> int:
     if not len(Z):
         raise InputError(f"{table.name} has column names but no rows.")
     costs = model.costs(Z)
-    values, missing = costs * model.plan.sign, 0
+    values, missing, impossible, broken = costs * model.plan.sign, 0, 0, 0
     if not args.costs:
-        values = _decide(model.plan.problem, costs, quiet=args.json)
+        limits = read_limits(file, model.plan, model.limits) if model.limits else None
+        values, status = _decide(model.plan_of(limits).problem, costs, quiet=args.json)
         missing = int(np.isnan(values).any(axis=1).sum())
-    broken = 0 if args.costs else _fractions(model.plan, values)
+        impossible = int((status == SolveStatus.INFEASIBLE).sum())
+        broken = _fractions(model.plan, values)
     key = None
     if model.key is not None and model.key in table.text:
         key = (model.key, table.text[model.key])
@@ -66,13 +70,20 @@ def run(args: argparse.Namespace) -> int:
                 "written": str(args.out),
                 "rows": len(Z),
                 "without_decision": missing,
+                "impossible": impossible,
                 "with_fractions": broken,
             }
         )
     else:
         tell("Written", f"{count(len(Z), what)} to {args.out}.")
         words = words_for(model.plan)
-        tell_without_decision(missing, words.costs, words.endless)
+        tell_without_decision(missing - impossible, words.costs, words.endless)
+        if impossible:
+            tell(
+                "Note",
+                f"{count(impossible, 'context has', 'contexts have')} limits that no "
+                "decision meets.",
+            )
         if missing:
             tell("", "Their rows are empty.")
         if broken:
@@ -90,12 +101,16 @@ def _fractions(plan: Plan, decisions: np.ndarray) -> int:
     return int((np.abs(decisions[:, at] - np.round(decisions[:, at])) > SAME).any(axis=1).sum())
 
 
-def _decide(problem, costs: np.ndarray, *, quiet: bool) -> np.ndarray:
-    """(B, n) decisions, NaN where there is none of minimum cost."""
+def _decide(
+    problem: LinearProgram, costs: np.ndarray, *, quiet: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """(B, n) decisions, NaN where there is none of minimum cost, and the (B,) status of each."""
     blocks = [slice(k, k + BLOCK) for k in range(0, len(costs), BLOCK)]
-    decided = []
+    decided, status = [], []
     with waiting("Deciding", len(blocks), quiet=quiet or len(blocks) == 1) as step:
         for k, part in enumerate(blocks):
-            decided.append(np.asarray(problem.solve(costs[part]).x))
+            answer = problem[part].solve(costs[part])
+            decided.append(np.asarray(answer.x))
+            status.append(np.asarray(answer.status))
             step(k + 1)
-    return np.concatenate(decided)
+    return np.concatenate(decided), np.concatenate(status)

@@ -22,7 +22,7 @@ def check_decisions(case: Case, feasible: np.ndarray) -> list[Finding]:
     rows = np.flatnonzero(feasible)
     if not rows.size:
         return []
-    sets = OptimalitySet(case.plan.problem, case.decisions[rows], 1.0, tol=case.tol)
+    sets = OptimalitySet(case.plan[rows].problem, case.decisions[rows], 1.0, tol=case.tol)
     return [*_whole(case, rows), *_nearly(case, sets, rows), *_vertices(case, sets, rows)]
 
 

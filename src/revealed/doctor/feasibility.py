@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 
 from ..explain.likeness import apart
@@ -37,7 +39,7 @@ def check_feasibility(case: Case) -> tuple[np.ndarray, list[Finding]]:
 
 
 def _infeasible(case: Case, worst: np.ndarray, violation: np.ndarray) -> Finding:
-    lines = [broken_constraint(case.plan, case.decisions[b]) for b in worst[:LISTED]]
+    lines = [broken_constraint(case.plan[[b]], case.decisions[b]) for b in worst[:LISTED]]
     b = int(worst[0])
     what = (
         f"{plural(len(worst), 'decision breaks', 'decisions break')} the constraints: "
@@ -58,7 +60,8 @@ def _infeasible(case: Case, worst: np.ndarray, violation: np.ndarray) -> Finding
 
 
 def broken_constraint(plan: Plan, decision: np.ndarray) -> str:
-    """The constraint that a decision (n,) breaks most, in the planner's words."""
+    """The constraint that a decision (n,) breaks most, in the planner's words; `plan` is that of
+    its sample."""
     x = decision[None]
     problem = plan.problem
     gaps = constraint_gaps(problem, x)
@@ -69,11 +72,11 @@ def broken_constraint(plan: Plan, decision: np.ndarray) -> str:
         name = (plan.equalities, plan.inequalities)[kind][i]
         sign = plan.row_sign[i] if kind else 1.0
         got = sign * float(rows.times(x)[0, i])
-        limit = sign * float((problem.b_eq, problem.b_ub)[kind][i])
+        limit = sign * float(np.atleast_2d((problem.b_eq, problem.b_ub)[kind])[0, i])
         relation = "must be" if not kind else "may be at most" if sign > 0 else "must be at least"
         told = apart(got, limit)
         return f"{name} is {told[0]}, it {relation} {told[1]} (off by {abs(got - limit):g})"
-    limit = float((problem.lb, problem.ub)[kind - 2][i])
+    limit = float(np.atleast_2d((problem.lb, problem.ub)[kind - 2])[0, i])
     relation = ("must not be below", "must not be above")[kind - 2]
     told = apart(float(x[0, i]), limit)
     return f"{plan.variables[i]} is {told[0]}, it {relation} {told[1]}"
@@ -81,7 +84,7 @@ def broken_constraint(plan: Plan, decision: np.ndarray) -> str:
 
 def _other_units(case: Case, bad: np.ndarray) -> Finding | None:
     """Decisions that fit the constraints when all are divided or multiplied by one number."""
-    problem, X = case.plan.problem, case.decisions[bad]
+    problem, X = case.plan[bad].problem, case.decisions[bad]
     for factor in FACTORS:
         for scale, words in ((1.0 / factor, "divided"), (factor, "multiplied")):
             fits = _mends(problem, X, X * scale, case.tol)
@@ -103,6 +106,8 @@ def _other_units(case: Case, bad: np.ndarray) -> Finding | None:
 def _impossible(case: Case, bad: np.ndarray) -> Finding | None:
     """A plan that no decision satisfies."""
     problem = case.plan.problem
+    if problem.n_instances is not None:
+        return _impossible_limits(case, bad[:LISTED])
     if len(bad) < len(case.decisions):
         return None
     answer = problem.solve(np.zeros((1, problem.n_variables)))
@@ -118,9 +123,27 @@ def _impossible(case: Case, bad: np.ndarray) -> Finding | None:
     )
 
 
+def _impossible_limits(case: Case, bad: np.ndarray) -> Finding | None:
+    """Samples whose own limits no decision meets."""
+    problem = case.plan[bad].problem
+    status = np.asarray(problem.solve(np.zeros((len(bad), problem.n_variables))).status)
+    rows = bad[status == SolveStatus.INFEASIBLE]
+    if not rows.size:
+        return None
+    return Finding(
+        Severity.ERROR,
+        "impossible-limits",
+        f"{plural(len(rows), 'sample has', 'samples have')} limits that no decision meets: "
+        f"{some(case.named(rows))}.",
+        "Look at the columns given with --limit in these rows: a wrong number, other units, or a "
+        "limit of another day.",
+        case.named(rows),
+    )
+
+
 def _column_units(case: Case, bad: np.ndarray) -> Finding | None:
     """A column that makes the infeasible decisions feasible when divided or multiplied."""
-    problem, n = case.plan.problem, case.plan.problem.n_variables
+    problem, n = case.plan[bad[:20]].problem, case.plan.problem.n_variables
     sample = case.decisions[bad[:20]]
     for j in range(n if n <= SWAPS else 0):
         for factor in FACTORS if sample[:, j].any() else ():
@@ -167,8 +190,11 @@ def _moving_limit(case: Case, bad: np.ndarray) -> Finding | None:
         (problem.eq_rows, problem.b_eq, ones, plan.equalities),
         (problem.ub_rows, problem.b_ub, plan.row_sign, plan.inequalities),
     ):
-        value, limits = sign * rows.times(case.decisions), sign * limits  # (B, m), (m,)
-        for i in np.flatnonzero((np.abs(value[bad] - limits) > case.tol).any(axis=0)):
+        value = sign * rows.times(case.decisions)  # (B, m)
+        limits = np.broadcast_to(sign * limits, value.shape)
+        shared = (limits == limits[0]).all(axis=0) & np.isfinite(limits[0])  # not known to differ
+        broken = (np.abs(value[bad] - limits[bad]) > case.tol).any(axis=0)
+        for i in np.flatnonzero(shared & broken):
             same = np.abs(case.features - value[:, [i]]) <= case.tol * (1 + np.abs(value[:, [i]]))
             k = int(np.argmax(same.mean(axis=0)))
             if same[:, k].mean() >= FOLLOWS and np.ptp(case.features[:, k]) > 0:
@@ -178,9 +204,9 @@ def _moving_limit(case: Case, bad: np.ndarray) -> Finding | None:
                     "moving-limit",
                     f"{names[i]} equals the column {column} of the contexts in "
                     f"{int(same[:, k].sum()):,} of {len(same):,} rows: its limit changes from row "
-                    f"to row, but the plan has one for all ({float(limits[i]):g}).",
-                    "The commands know one plan for all rows. Fit the rows of one limit at a time, "
-                    "or in Python, where every row may have limits of its own.",
+                    f"to row, but the plan has one for all ({float(limits[0, i]):g}).",
+                    f"Say so: --limit {shlex.quote(f'{names[i]}={column}')}, here and "
+                    "in `revealed fit`.",
                     details={"row": names[i], "column": column},
                 )
     return None
@@ -188,7 +214,7 @@ def _moving_limit(case: Case, bad: np.ndarray) -> Finding | None:
 
 def _swapped(case: Case, bad: np.ndarray) -> Finding | None:
     """A pair of columns whose exchange makes the infeasible decisions feasible."""
-    problem, n = case.plan.problem, case.plan.problem.n_variables
+    problem, n = case.plan[bad[:20]].problem, case.plan.problem.n_variables
     if n > SWAPS:
         return None
     sample = case.decisions[bad[:20]]

@@ -60,6 +60,7 @@ class Case:
     """What there is to look at; row b of every array is sample b."""
 
     plan: Plan
+    """Of these samples: shared, or with limits of its own for each."""
     features: np.ndarray
     """(B, d) numbers as they came, categories as 0 and 1."""
     feature_names: tuple[str, ...]
@@ -73,6 +74,19 @@ class Case:
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Of every category among the features its words; each but the first has a feature of its
     own."""
+    limits: np.ndarray | None = None
+    """(B, k) numbers of the plan that every sample has its own of; None where there are none."""
+
+    @property
+    def given(self) -> np.ndarray:
+        """(B, d + k) all that was known before a decision."""
+        return self.features if self.limits is None else np.hstack([self.features, self.limits])
+
+    @property
+    def choice(self) -> np.ndarray:
+        """(n,) variables whose bounds leave a choice, on some day at least."""
+        problem = self.plan.problem
+        return np.atleast_2d(problem.ub > problem.lb).any(axis=0)
 
     def word_counts(self) -> dict[str, dict[str, int]]:
         """Of every category how many rows have which word."""

@@ -21,7 +21,7 @@ RANK_LIMIT = 3_000
 def check_identification(case: Case, feasible: np.ndarray) -> list[Finding]:
     """Findings about directions of cost."""
     problem, n = case.plan.problem, case.plan.problem.n_variables
-    fixed = np.flatnonzero(problem.ub - problem.lb <= 0)
+    fixed = np.flatnonzero(~case.choice)
     found = []
     if fixed.size:
         names = [case.plan.variables[j] for j in fixed]
@@ -43,10 +43,10 @@ def check_identification(case: Case, feasible: np.ndarray) -> list[Finding]:
             Finding(
                 Severity.NOTE,
                 "free-directions",
-                f"Of {n} directions of cost, {rank} are free: along each equality "
-                f"({some(rows)}) costs may be raised together in proportion to its entries, and no "
-                f"decision changes. The other {n - rank}, and the scale through the margin, are "
-                "what decisions tell.",
+                f"Of {n} directions of cost, {rank} {'is' if rank == 1 else 'are'} free: along "
+                f"each equality ({some(rows)}) costs may be raised together in proportion to its "
+                f"entries, and no decision changes. The other {n - rank}, and the scale through "
+                "the margin, are what decisions tell.",
                 "Compare costs only within what such shifts leave alone: differences between "
                 "alternatives, not single numbers.",
                 details={"free": rank, "told": n - rank},
@@ -57,7 +57,7 @@ def check_identification(case: Case, feasible: np.ndarray) -> list[Finding]:
 
 def _always_reached(case: Case, feasible: np.ndarray) -> list[Finding]:
     """Limits that every decision reaches."""
-    X, problem = case.decisions[feasible], case.plan.problem
+    X, problem = case.decisions[feasible], case.plan[feasible].problem
     if not len(X) or not problem.ub_rows.shape[0]:
         return []
     slack = problem.b_ub - problem.ub_rows.times(X)  # (B, m)

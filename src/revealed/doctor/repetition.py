@@ -32,7 +32,7 @@ def _groups(rows: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _duplicates(case: Case) -> list[Finding]:
-    groups = list(_groups(np.hstack([case.features, case.decisions])))
+    groups = list(_groups(np.hstack([case.given, case.decisions])))
     if not groups:
         return []
     extra = sum(len(group) - 1 for group in groups)
@@ -54,7 +54,7 @@ def _duplicates(case: Case) -> list[Finding]:
 def _conflicts(case: Case) -> list[Finding]:
     """Contexts that are the same and decisions that are not."""
     found: list[np.ndarray] = []
-    for group in _groups(case.features):
+    for group in _groups(case.given):
         if (np.abs(np.ptp(case.decisions[group], axis=0)) > case.tol).any():
             found.append(group)
     if not found:
@@ -83,7 +83,7 @@ def _still(case: Case, feasible: np.ndarray) -> list[Finding]:
     if len(X) < 2:
         return []
     span = np.ptp(X, axis=0)
-    choice = case.plan.problem.ub - case.plan.problem.lb > 0
+    choice = case.choice
     still = np.flatnonzero((span <= case.tol) & choice)
     found = []
     if len(still) == int(choice.sum()):

@@ -39,7 +39,7 @@ def find_misses(
     missed = np.flatnonzero(there & (excess > SAME * (1.0 + spent)))
     if not missed.size:
         return []
-    sets = OptimalitySet(plan.problem, decisions[missed], 0.0)
+    sets = OptimalitySet(plan[missed].problem, decisions[missed], 0.0)
     distance = np.asarray(project(costs[missed], sets).distance)
     found = [
         Miss(

@@ -115,12 +115,15 @@ function fillFeatures() {
       label.append(name, select);
     } else {
       const step = feature.whole ? 1 : (feature.high - feature.low) / 200;
-      const value = state.context[feature.name];
+      const given = state.context[feature.name];  // null: a limit that is the plan's own
+      const value = given === null ? feature.high : given;
       const range = element("input", { type: "range", min: Math.min(feature.low, value),
         max: Math.max(feature.high, value), step: feature.whole ? 1 : "any", "aria-label": feature.name });
       const box = element("input", { type: "number", step: feature.whole ? 1 : "any", name: feature.name,
         "aria-label": `${feature.name}, exact value` });
-      range.value = value; box.value = figure(value);
+      range.value = value; box.value = given === null ? "" : figure(value);
+      if (given === null) box.placeholder = "as planned";
+      if (feature.limits) name.append(element("span", { class: "mark", title: `what ${feature.limits} of the plan is on this day` }, "limit"));
       range.addEventListener("input", () => { box.value = figure(Number(range.value)); change(feature.name, Number(range.value), name); });
       range.addEventListener("keydown", (event) => {
         const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
@@ -165,7 +168,7 @@ function show() {
   const other = moved() ? "with this context" : "";
   verdict.classList.toggle("good", Boolean(answer.repeated));
   state.size = answer.costs.reduce((most, cost) => Math.max(most, Math.abs(cost)), 0);
-  verdict.textContent = !answer.solved ? words().endless :
+  verdict.textContent = answer.impossible ? "No decision meets these limits" : !answer.solved ? words().endless :
     answer.repeated ? `The model decides as was observed ${other}` : `The model decides otherwise ${other}`;
   const changed = answer.predicted ? answer.predicted.filter((value, j) => !same(value, sample.observed[j])).length : null;
   $("figures").replaceChildren(

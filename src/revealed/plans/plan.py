@@ -5,7 +5,8 @@ Letters: n variables, m rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..problem import LinearProgram
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a planner decides, with names: the constraints of all samples."""
+    """What a planner decides, with names: the constraints of all samples, or of each its own."""
 
     problem: LinearProgram
     variables: tuple[str, ...]
@@ -38,8 +39,6 @@ class Plan:
 
     def __post_init__(self) -> None:
         problem = self.problem
-        if problem.n_instances is not None:
-            raise InputError("A plan has one set of constraints, shared by all samples.")
         for what, names, count in (
             ("variables", self.variables, problem.n_variables),
             ("equalities", self.equalities, problem.eq_rows.shape[0]),
@@ -51,6 +50,17 @@ class Plan:
             raise InputError(f"{self.name}: two variables have the same name.")
         if not all(0 <= i < problem.ub_rows.shape[0] for i in self.at_least):
             raise InputError(f"{self.name}: `at_least` names rows that are not there.")
+
+    def with_problem(self, problem: LinearProgram) -> Plan:
+        """The same plan with other constraints under the same names."""
+        return replace(self, problem=problem)
+
+    def __getitem__(self, rows: Any) -> Plan:
+        """The plan of the chosen samples; the same for all where they share its constraints."""
+        problem = self.problem[rows]
+        return self if problem is self.problem else self.with_problem(problem)
+
+    __iter__ = None
 
     @property
     def sign(self) -> float:

@@ -18,8 +18,11 @@ from ..errors import InputError, MissingDependencyError
 from ..tables.names import plain_name
 
 FORMAT = "revealed model"
-VERSION = 1
-"""Of the format: raised when a reader of the old one could no longer make sense of the new."""
+WITH_LIMITS = 2
+"""The version of models whose contexts bring limits of the plan: a reader of version 1 would not
+look for them, and decide wrongly."""
+VERSIONS = (1, WITH_LIMITS)
+"""Of the format, that are read; a model is written in the oldest that can say what it is."""
 INDEX, TENSORS = "model.json", "tensors.safetensors"
 ASIDE = f"{TENSORS}.old"
 """Where the tensors of a model stay while it is replaced."""
@@ -56,13 +59,15 @@ def check_target(folder: Path) -> bool:
     return True
 
 
-def write_folder(folder: Path, facts: dict[str, Any], tensors: Tensors) -> None:
+def write_folder(
+    folder: Path, facts: dict[str, Any], tensors: Tensors, *, version: int = 1
+) -> None:
     """Write both files. Whenever this is interrupted, a model that was there can still be read:
     the new one takes its place with the index, and until then the old tensors are kept aside."""
     library = _safetensors()
     check_target(folder)
     content = library.save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
-    index = {"format": FORMAT, "version": VERSION, **facts}
+    index = {"format": FORMAT, "version": version, **facts}
     index["tensors"] = {"file": TENSORS, "sha256": hashlib.sha256(content).hexdigest()}
     text = json.dumps(index, allow_nan=False, indent=1, ensure_ascii=False)
     drafts = [folder / f"{name}.{os.getpid()}.new" for name in (TENSORS, INDEX)]
@@ -185,10 +190,11 @@ def _index(path: Path) -> Facts:
         raise InputError(f"{path.name} is not JSON: {error}. Copy the model anew.") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{path.name} does not say "format": "{FORMAT}"; it is something else.')
-    if content.get("version") != VERSION or isinstance(content.get("version"), bool):
+    version = content.get("version")
+    if version not in VERSIONS or isinstance(version, bool):
         raise InputError(
-            f"{path.name} is of format version {str(content.get('version'))[:20]}; this version of "
-            f"revealed reads version {VERSION}. Use a version of revealed that reads it, or fit "
+            f"{path.name} is of format version {str(version)[:20]}; this version of revealed reads "
+            f"{' and '.join(map(str, VERSIONS))}. Use a version of revealed that reads it, or fit "
             "anew."
         )
     return Facts(content, path.name)

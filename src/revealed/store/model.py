@@ -6,17 +6,17 @@ Letters: B rows, n variables, d features.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
-from ..plans import Plan
+from ..plans import PARTS, Limit, Plan, with_limits
 from ..tables import Feature, FeatureMap, Table, TableFile
 from ..tables.names import plain_name
-from .folder import Facts, Tensors, read_folder, tensor, write_folder
+from .folder import WITH_LIMITS, Facts, Tensors, read_folder, tensor, write_folder
 from .plan import pack_plan, unpack_plan
 
 
@@ -32,6 +32,9 @@ class Samples:
     """(B, n)"""
     held: np.ndarray
     """(B,) int64: 1 for samples that the model did not learn from."""
+    limits: np.ndarray | None = None
+    """(B, k) what the limits of the model are, as the planner writes them and NaN for the plan's
+    own; None where it has none."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -53,8 +56,12 @@ class FittedModel:
     training: dict[str, Any] = field(default_factory=dict)
     """How it was fitted and how well: plain facts, for people and for `explain`."""
     samples: Samples | None = None
+    limits: tuple[Limit, ...] = ()
+    """Numbers of the plan that every context brings its own of."""
 
     def __post_init__(self) -> None:
+        if self.plan.problem.n_instances is not None:
+            raise InputError("A model has one plan; what differs by sample are its `limits`.")
         shape = (self.plan.problem.n_variables, len(self.features.names))
         if self.coef.shape != shape or self.intercept.shape != shape[:1]:
             raise InputError(
@@ -74,6 +81,14 @@ class FittedModel:
         key = self.key if self.key in file.names else None
         return self.features.read(file, key)
 
+    def plan_of(self, limits: np.ndarray | None) -> Plan:
+        """The plan of samples with these limits (B, k)."""
+        if not self.limits:
+            return self.plan
+        if limits is None:
+            raise InputError(f"Every sample needs its own {self.limits[0].name}; none was given.")
+        return with_limits(self.plan, self.limits, limits)
+
 
 def save_model(model: FittedModel, folder: str | os.PathLike[str]) -> Path:
     """Write the model to a folder, which is made if need be; returns it."""
@@ -90,7 +105,11 @@ def save_model(model: FittedModel, folder: str | os.PathLike[str]) -> Path:
     if model.samples is not None:
         index["samples"] = list(model.samples.names)
         tensors |= {f"samples.{name}": getattr(model.samples, name) for name in _SAMPLES}
-    write_folder(place, index, tensors)
+    if model.limits:
+        index["limits"] = [asdict(limit) for limit in model.limits]
+        if model.samples is not None and model.samples.limits is not None:
+            tensors["samples.limits"] = model.samples.limits
+    write_folder(place, index, tensors, version=WITH_LIMITS if model.limits else 1)
     return place
 
 
@@ -109,6 +128,9 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
     plan = unpack_plan(facts.part("problem"), tensors)
     features = FeatureMap(tuple(_feature(item) for item in facts.parts("features")))
     _refuse_repeated(features)
+    limits = (
+        tuple(_limit(item, plan) for item in facts.parts("limits")) if facts.has("limits") else ()
+    )
     shape = (plan.problem.n_variables, len(features.names))
     return FittedModel(
         plan,
@@ -118,22 +140,34 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
         margin,
         plain_name(facts.get("key", str)) if facts.has("key") else None,
         facts.plain("training"),
-        _samples(facts, tensors, shape) if facts.has("samples") else None,
+        _samples(facts, tensors, shape, limits) if facts.has("samples") else None,
+        limits,
     )
 
 
 _SAMPLES = ("contexts", "decisions", "held")
 
 
-def _samples(facts: Facts, tensors: Tensors, shape: tuple[int, int]) -> Samples:
+def _samples(
+    facts: Facts, tensors: Tensors, shape: tuple[int, int], limits: tuple[Limit, ...]
+) -> Samples:
     names = facts.words("samples")
     n, d = shape
+    size = (len(names), len(limits))
     return Samples(
         names,
         _finite(tensors, "samples.contexts", (len(names), d)),
         _finite(tensors, "samples.decisions", (len(names), n)),
         tensor(tensors, "samples.held", (len(names),), "i"),
+        tensor(tensors, "samples.limits", size) if limits else None,
     )
+
+
+def _limit(facts: Facts, plan: Plan) -> Limit:
+    part, index = facts.get("part", str), facts.get("index", int)
+    if part not in PARTS or not 0 <= index < len(getattr(plan.problem, part)):
+        raise InputError(f"{facts.where}: there is no {part[:20]!r} number {index} in the plan.")
+    return Limit(part, index, *(plain_name(facts.get(name, str)) for name in ("name", "column")))
 
 
 def _feature(facts: Facts) -> Feature:
