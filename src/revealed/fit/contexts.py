@@ -63,9 +63,6 @@ class Ragged:
         result[self.real] = self.rows
         return result
 
-    def tobytes(self) -> bytes:
-        return self.sizes.tobytes() + self.rows.tobytes()
-
 
 def is_ragged(Z: Any) -> bool:
     """Whether contexts are a list of matrices rather than an array."""

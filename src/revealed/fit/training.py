@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._arrays import to_float64
 from .._numbers import check_number, check_whole
 from ..errors import InputError
 from ..losses import DecisionLoss, ProjectionLoss, projection_loss
@@ -25,7 +26,7 @@ from ..optimality import OptimalitySet
 from . import checkpoint as checkpoints
 from .certificate import Certificate
 from .checkpoint import Checkpoint
-from .contexts import check_data
+from .contexts import as_contexts, check_data, is_ragged
 from .history import History, StopReason, has_stalled, json_line
 from .least_squares import chunks
 from .models import CostModel
@@ -273,8 +274,17 @@ def _facts_of(
         "ridge": model.ridge,
         "loss": repr(objective.loss),
         "data": checkpoints.fingerprint(sets, features, objective.true_costs),
-        "validation": None if validation is None else checkpoints.fingerprint(validation[1]),
+        "constraints": checkpoints.constraints(sets),
+        "validation": None if validation is None else _validation_facts(*validation),
     }
+
+
+def _validation_facts(Z: Any, sets: Sets) -> str:
+    if is_ragged(Z):
+        contexts = as_contexts(Z, ndim=3)
+    else:
+        contexts = Z if isinstance(Z, np.ndarray | Tensor) else to_float64(Z, "Z")
+    return f"{checkpoints.fingerprint(sets, contexts)}; {checkpoints.constraints(sets)}"
 
 
 def _save(
