@@ -26,7 +26,8 @@ def pytest_configure(config):
 
 
 def _compile_kernels():
-    """Touch every form of the kernels: shared or own matrices, a batch or a lone large instance."""
+    """Touch every form of the kernels: shared or own matrices, a batch or a lone large instance,
+    rows that repeat each other."""
     import revealed as rv
 
     rng = np.random.default_rng(0)
@@ -34,7 +35,8 @@ def _compile_kernels():
     rows = 1 + rng.random((9, 1, 4))
     own = rv.LinearProgram(A_eq=rows, b_eq=1.0, A_ub=rows[:, :, ::-1], b_ub=3.0, ub=1.0)
     lone = rv.problems.grid_shortest_path(12, 12, neighbors=8)
-    for problem, size in ((acyclic, 9), (own, 9), (lone, 1)):
+    repeated = rv.LinearProgram(A_eq=np.tile(rows[0, :, :3], (40, 1)), b_eq=1.0, ub=1.0)
+    for problem, size in ((acyclic, 9), (own, 9), (lone, 1), (repeated, 9)):
         costs = 1 + rng.random((size, problem.n_variables))
         sets = rv.OptimalitySet(problem, problem.solve(costs).x)
         rv.project(1 + rng.random(costs.shape), sets)

@@ -17,17 +17,20 @@ from scipy.sparse.linalg import splu
 from .._compiled import kernel
 from ..optimality import OptimalitySet
 from ..problem import LinearProgram
+from .dependent import SHARE, Basis, find_basis, worth_a_look
 from .factor import factorise
 from .lanes import token
 
 MOST_KEPT = 4
 """Analyses with inequalities left out that are kept with a problem."""
+START_RIDGE = 1e-8
 
 
 class Columns(NamedTuple):
     """The stacked matrix [A_eq; -A_ub] by columns, in the caller's own units.
 
-    Inequalities that bind for no decision of the data set are left out: their multipliers are 0.
+    Inequalities that bind for no decision of the data set are left out, and so may be equalities
+    that depend on others: their multipliers are 0.
     """
 
     start: np.ndarray
@@ -70,6 +73,15 @@ class Pattern(NamedTuple):
     """For each of those, whether it and the next three have the same rows from row j on."""
 
 
+class Whole(NamedTuple):
+    """Where equalities are left out: all of them, for the certificate, and what replaces them."""
+
+    columns: Columns
+    pattern: Pattern
+    """Without a factor, for none is made of all rows."""
+    basis: Basis
+
+
 class Analysis(NamedTuple):
     """Everything the kernels need to know about a problem before they see a cost."""
 
@@ -80,6 +92,8 @@ class Analysis(NamedTuple):
     instance."""
     operations: int
     """Multiply-adds of one factorisation, and of one pass over the columns: what a step costs."""
+    whole: Whole | None = None
+    """None where all equalities are kept."""
 
     def take(self, index: np.ndarray) -> "Analysis":
         """The analysis for the chosen instances; itself where all share one matrix."""
@@ -114,7 +128,23 @@ def analyse(sets: OptimalitySet) -> Analysis:
 
 def _analyse(problem: LinearProgram, used: np.ndarray) -> Analysis:
     columns = _stack_columns(problem, used)
-    n_rows, n = columns.norm.shape[1], problem.n_variables
+
+    def basis() -> Basis | None:
+        return problem.cached("projection.basis", lambda: find_basis(columns))
+
+    look = worth_a_look(columns)
+    found = basis() if look and columns.n_equalities > problem.n_variables else None
+    if found is None:
+        analysis = _analyse_columns(columns)
+        found = basis() if look and _looks_dependent(analysis) else None
+        if found is None:
+            return analysis
+    kept = _analyse_columns(_stack_columns(problem, used, found.kept))
+    return kept._replace(whole=Whole(columns, _without_factor(columns), found))
+
+
+def _analyse_columns(columns: Columns) -> Analysis:
+    n_rows, n = columns.norm.shape[1], len(columns.start) - 1
     ones = np.ones(len(columns.row))
     touches = sparse.csc_array((ones, columns.row, columns.start), shape=(n_rows, n))
     gram = sparse.csc_array(touches @ touches.T)
@@ -124,19 +154,46 @@ def _analyse(problem: LinearProgram, used: np.ndarray) -> Analysis:
     return Analysis(columns, pattern, _first_factor(columns, pattern), operations)
 
 
+def _looks_dependent(analysis: Analysis) -> bool:
+    """Whether little more than the ridge is left of many pivots of A A^T."""
+    columns, pattern = analysis.columns, analysis.pattern
+    reciprocal = analysis.first[pattern.start[pattern.place[: columns.n_equalities]]]
+    return (reciprocal**2 > 1e-3 / START_RIDGE).sum() > (1.0 - SHARE) * columns.n_equalities
+
+
+def _without_factor(columns: Columns) -> Pattern:
+    none = np.zeros(0, np.int64)
+    return Pattern(
+        place=np.arange(columns.norm.shape[1]),
+        entry_row=columns.row,
+        entry_value=np.ascontiguousarray(columns.value / columns.norm[:, columns.row]),
+        pair_slot=none.astype(np.int32),
+        start=none,
+        row=none.astype(np.int32),
+        left_start=none,
+        left_slot=none,
+        left_end=none,
+        left_alike=none.astype(bool),
+    )
+
+
 def _first_factor(columns: Columns, pattern: Pattern) -> np.ndarray:
     L = np.zeros(len(pattern.row))
     if len(pattern.entry_value):
         _gram(columns.start, pattern.entry_value[0], pattern.pair_slot, L)
     # Only a start, so a ridge well above rounding costs nothing and keeps rank-deficient rows tame.
-    L[pattern.start[:-1]] += 1e-8
+    L[pattern.start[:-1]] += START_RIDGE
     factorise(pattern, L, np.zeros(len(pattern.start) - 1), 1e-12, token(1))
     return L
 
 
-def _stack_columns(problem: LinearProgram, used: np.ndarray) -> Columns:
+def _stack_columns(
+    problem: LinearProgram, used: np.ndarray, equalities: np.ndarray | None = None
+) -> Columns:
+    """The inequalities `used` and all equalities, or those given."""
     eq, ub = problem.eq_rows, problem.ub_rows
-    source = np.concatenate([np.ones(eq.shape[0], bool), used]).nonzero()[0]
+    equalities = np.ones(eq.shape[0], bool) if equalities is None else equalities
+    source = np.concatenate([equalities, used]).nonzero()[0]
     row = np.repeat(
         np.arange(eq.shape[0] + ub.shape[0]), np.r_[np.diff(eq.indptr), np.diff(ub.indptr)]
     )
@@ -153,7 +210,7 @@ def _stack_columns(problem: LinearProgram, used: np.ndarray) -> Columns:
         value=np.ascontiguousarray(values[:, order]),
         norm=_row_lengths(values, row, len(source)),
         source=source.astype(np.int64),
-        n_equalities=eq.shape[0],
+        n_equalities=int(equalities.sum()),
     )
 
 

@@ -150,10 +150,11 @@ def _measure(columns, group, margin, w):
 @kernel
 def _load_rows(columns, pattern, job, b, lane, unit, multipliers, group):
     width = len(group.scale)
+    n_equalities = multipliers.shape[1] - job.active.shape[1]  # those left out counted too
     for i in range(columns.norm.shape[1]):
         at = pattern.place[i] * width + lane
         bound = i >= columns.n_equalities
-        there = not bound or job.active[b, columns.source[i] - columns.n_equalities]
+        there = not bound or job.active[b, columns.source[i] - n_equalities]
         norm = columns.norm[b if len(columns.norm) > 1 else 0, i]
         group.bounded[at] = 1.0 if bound and there else 0.0
         group.absent[at] = 0.0 if there else 1.0

@@ -111,20 +111,24 @@ def _work_through(
     w: tuple[int, ...],
 ) -> None:
     """Newton on all, then stage by stage on what is left; an instance keeps the best it has had."""
-    columns, pattern, first, _ = analysis
+    columns, pattern, first, _, whole = analysis
     multipliers, steps, answer = work.multipliers, work.steps, work.answer
+    # Rows that are left out add up what the others miss.
+    fine = STILL * tol / (1.0 if whole is None else whole.basis.growth)
 
     def run_newton(ids: np.ndarray, cap: int, patience: int, still: float, fresh: bool) -> None:
         newton(
             *(columns, pattern, first, job, ids, cap, patience, still, fresh),
             *(multipliers, steps, answer, stop, w),
         )
+        if whole is not None:
+            _certify(analysis, job, work, ids, w)
 
     def steps_left(ids: np.ndarray) -> int:
         return max_iter - int(steps[ids].max(initial=0))
 
     # A warm start that is within the tolerance already is an answer; a fresh one aims higher.
-    still = tol if warm else STILL * tol
+    still = tol if warm and whole is None else fine
     patience = WARM_PATIENCE if warm else PATIENCE
     run_newton(ids, min(QUICK_STEPS, max_iter), patience, still, fresh=not warm)
     for goal, polish in STAGES:
@@ -135,11 +139,17 @@ def _work_through(
         cap = min(INTERIOR_STEPS, steps_left(ids))
         interior(columns, pattern, job, ids, cap, goal, multipliers, steps, stop, w)
         polish = min(polish, steps_left(ids))
-        run_newton(ids, polish, polish + 1, STILL * tol, fresh=False)
+        run_newton(ids, polish, polish + 1, fine, fresh=False)
         worse = ~(answer.residual[ids] <= reached)
         if worse.any():
             multipliers[ids[worse]] = before[worse]
-            certify(columns, pattern, job, ids[worse], multipliers, answer, token(1))
+            _certify(analysis, job, work, ids[worse], token(1))
+
+
+def _certify(analysis: Analysis, job: Job, work: Work, ids: np.ndarray, w: tuple[int, ...]) -> None:
+    """Judge the multipliers of instances `ids` by all rows, also those that are left out."""
+    judged = analysis if analysis.whole is None else analysis.whole
+    certify(judged.columns, judged.pattern, job, ids, work.multipliers, work.answer, w)
 
 
 class _alarm:
@@ -202,19 +212,22 @@ def recertify(
     analysis: Analysis, job: Job, work: Work, b: int, multipliers: np.ndarray, *, polish: bool
 ) -> None:
     """Judge other multipliers of instance b, polished by Newton if asked; keep the best."""
-    columns, pattern, residual = analysis.columns, analysis.pattern, work.answer.residual
+    columns, pattern, first, _, whole = analysis
+    residual = work.answer.residual
     before, reached = work.multipliers[b].copy(), residual[b]
     reached = np.inf if np.isnan(reached) else reached
     ids, w = np.array([b]), token(1)
     work.multipliers[b] = multipliers
     if polish:
+        if whole is not None:
+            whole.basis.fold(work.multipliers[b : b + 1])
         stop = np.zeros(1, np.uint8)
         newton(
-            *(columns, pattern, analysis.first, job, ids, POLISH_STEPS, POLISH_STEPS, 0.0, False),
+            *(columns, pattern, first, job, ids, POLISH_STEPS, POLISH_STEPS, 0.0, False),
             *(work.multipliers, work.steps, work.answer, stop, w),
         )
-    else:
-        certify(columns, pattern, job, ids, work.multipliers, work.answer, w)
+    if whole is not None or not polish:
+        _certify(analysis, job, work, ids, w)
     if not residual[b] <= reached:
         work.multipliers[b] = before
-        certify(columns, pattern, job, ids, work.multipliers, work.answer, w)
+        _certify(analysis, job, work, ids, w)

@@ -96,6 +96,8 @@ def project(
     n_rows = sets.problem.eq_rows.shape[0] + sets.problem.ub_rows.shape[0]
     work = Work.empty(len(q), q.shape[1], n_rows)
     warm = _read_warm_start(warm_start, sets, work.multipliers)
+    if warm and analysis.whole is not None:
+        analysis.whole.basis.fold(work.multipliers)
     late = False
     if len(q) and method in ("auto", "kernel"):
         late = run_kernel(
