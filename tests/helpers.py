@@ -109,6 +109,17 @@ def per_instance_matrices(B=5, n=7, seed=0):
     }
 
 
+def nearly_repeated_rows(seed):
+    """A cost (1, 20) in the set of a decision, up to rounding: rows that nearly repeat each other
+    ask for multipliers of 1e5 there."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(6, 20))
+    A[1], A[3] = (A[i] + 1e-5 * rng.normal(size=20) for i in (0, 2))
+    x = np.maximum(rng.normal(size=20), 0.0)
+    cost = A.T @ np.array([1e5, -1e5, -2e5, 2e5, 1.0, 1.0]) + 2.0 * (x == 0)
+    return cost[None], rv.OptimalitySet(rv.LinearProgram(A_eq=A, b_eq=A @ x), x[None])
+
+
 # --- the definition, in plain numpy --------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from helpers import (
     catalogue,
     definition_residual,
     inside_costs,
+    nearly_repeated_rows,
     predictions,
     rounding,
 )
@@ -224,14 +225,9 @@ def test_a_projection_that_gave_up_still_explains_the_decision():
 def test_a_move_that_is_all_rounding_needs_no_small_multipliers(seed):
     """Rows that nearly repeat each other ask for multipliers of 1e5, whose products with a move of
     1e-10 look like a gap; but a point of the set this near has nothing nearer to offer."""
-    rng = np.random.default_rng(seed)
-    A = rng.normal(size=(6, 20))
-    A[1], A[3] = (A[i] + 1e-5 * rng.normal(size=20) for i in (0, 2))
-    x = np.maximum(rng.normal(size=20), 0.0)
-    cost = A.T @ np.array([1e5, -1e5, -2e5, 2e5, 1.0, 1.0]) + 2.0 * (x == 0)
-    sets = rv.OptimalitySet(rv.LinearProgram(A_eq=A, b_eq=A @ x), x[None])
-    p = rv.project(cost[None], sets)
+    cost, sets = nearly_repeated_rows(seed)
+    p = rv.project(cost, sets)
     assert p.solved.all()
     assert p.distance[0] <= 1e-10 * np.linalg.norm(cost)
-    away = rv.project(cost[None] + 1e-3 * rng.normal(size=20), sets)
+    away = rv.project(cost + 1e-3 * np.random.default_rng(100 + seed).normal(size=20), sets)
     assert away.distance[0] > 1e-4, "a real move is judged as before"

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import revealed as rv
-from helpers import per_instance_matrices
+from helpers import nearly_repeated_rows, per_instance_matrices
 from revealed.errors import InputError, ShapeError
 from revealed.projection.gpu import DeviceSets, Launch, project_on_device
 from revealed.projection.gpu.check import (
@@ -177,6 +177,18 @@ def test_a_warm_start_that_is_the_answer_takes_no_step(path_case, way):
     torch.testing.assert_close(second.point, first.point)
     third = project_on_device(q, uploaded, method=method, warm_start=first.multipliers.float())
     assert third.solved.all()
+
+
+@pytest.mark.parametrize("way", WAYS, ids=name_of)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_move_that_is_all_rounding_proves_itself(seed, way):
+    cost, sets = nearly_repeated_rows(seed)
+    device, method = way
+    p = project_on_device(
+        torch.tensor(cost, device=device), DeviceSets.upload(sets, device), method=method
+    )
+    assert p.solved.all()
+    assert p.distance[0] <= 1e-10 * np.linalg.norm(cost)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=name_of)

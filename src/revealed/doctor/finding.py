@@ -86,7 +86,7 @@ class Case:
     def choice(self) -> np.ndarray:
         """(n,) variables whose bounds leave a choice, on some day at least."""
         problem = self.plan.problem
-        return np.atleast_2d(problem.ub > problem.lb).any(axis=0)
+        return np.asarray((np.atleast_2d(problem.ub) > problem.lb).any(axis=0))
 
     def word_counts(self) -> dict[str, dict[str, int]]:
         """Of every category how many rows have which word."""

@@ -11,6 +11,7 @@ import triton.language as tl
 from .memory import peek
 from .passes import (
     ABSENT,
+    BOUNDED,
     SHORT,
     across,
     f64,
@@ -33,9 +34,10 @@ def residual_rows(
     r, v, least, kind, row_take, row_weight, row_length, M,
     G: tl.constexpr, UR: tl.constexpr, SHARED: tl.constexpr, NEAR: tl.constexpr,
 ):  # fmt: skip
-    """The largest row condition broken, and the duality gap."""
+    """The largest row condition broken, the duality gap, and what a multiplier lacks most."""
     worst = tl.zeros([G], tl.float64)
     gap = tl.zeros([G], tl.float64)
+    below = tl.zeros([G], tl.float64)
     for base in range(0, M, G):
         i = base + tl.arange(0, G)
         inside = i < M
@@ -45,17 +47,21 @@ def residual_rows(
         slant = tl.where(what == ABSENT, 0.0, slant)
         excess = peek(v, at, SHARED) - tl.load(least + at)
         worst = tl.maximum(worst, tl.where(inside, off_by(slant, excess, what, 1.0), 0.0))
-        # A maximum drops NaN, a sum keeps it: no NaN can pass for a small residual.
         gap += tl.where(inside, excess * slant, 0.0)
-    return tl.max(worst, axis=0), tl.sum(gap, axis=0)
+        below = tl.maximum(below, tl.where(inside & (what == BOUNDED), -excess, 0.0))
+    return tl.max(worst, axis=0), tl.sum(gap, axis=0), tl.max(below, axis=0)
 
 
 @triton.jit
-def residual_from(square, worst, gap, size):
-    """The residual and the yardstick's root, from what the passes found."""
+def residual_from(square, worst, gap, below, size):
+    """The residual from what the passes found: a short move proves itself, unless a multiplier
+    below its bound leaves the point outside."""
     yard = tl.maximum(tl.sqrt(square), SHORT * size)
     yard = tl.where(yard == 0.0, f64(1.0), yard)
-    return tl.maximum(worst / yard, tl.abs(gap) / (yard * yard))
+    missed = tl.maximum(worst / yard, tl.abs(gap) / (yard * yard))
+    short = tl.sqrt(square) / yard
+    missed = tl.maximum(tl.where(short < missed, short, missed), below / yard)
+    return missed + (gap - gap)  # a maximum drops NaN, a sum keeps it
 
 
 NUMBERS = ["stride", "B", "n", "n_eq", "n_ub", "N", "M", "col_length", "row_length", "max_iter"]
@@ -109,10 +115,10 @@ def certify_kernel(
                 tl.store(point_ptr + b.to(tl.int64) * n + j, q + move * unit, mask=j < n)
             total = tl.sum(square, axis=0)
             tl.debug_barrier()
-            worst, gap = residual_rows(
+            worst, gap, below = residual_rows(
                 r, v, least, kind, row_take, row_weight, row_length, M, G, UR, False, False
             )
-            residual = residual_from(total, worst, gap, size)
+            residual = residual_from(total, worst, gap, below, size)
             distance = tl.sqrt(total) * unit
             finite = (distance - distance) == 0.0
             solved = (residual <= tol) & finite & ((total - total) == 0.0)

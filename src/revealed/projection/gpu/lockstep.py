@@ -110,7 +110,11 @@ def load_instances(
 def residual(at: Instances, r: Tensor) -> Tensor:
     """(B,) the residual of `projection.certificate` for moves r and multipliers at.v."""
     worst, gap, yard = conditions(at, r)
-    return torch.maximum(worst / yard, gap.abs() / (yard * yard))
+    missed = torch.maximum(worst / yard, gap.abs() / (yard * yard))
+    missed = torch.minimum(missed, torch.linalg.vector_norm(r, dim=1) / yard)
+    lacking = torch.where(at.bounded, at.least - at.v, 0.0)
+    below = lacking.amax(dim=1) if lacking.shape[1] else torch.zeros_like(yard)
+    return torch.maximum(missed, below / yard)
 
 
 def conditions(at: Instances, r: Tensor) -> tuple[Tensor, Tensor, Tensor]:
