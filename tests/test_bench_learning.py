@@ -10,6 +10,7 @@ import revealed as rv
 from revealed.bench import tables
 from revealed.bench.learning import command as learning
 from revealed.bench.learning import margins, noise
+from revealed.bench.pages import Page
 from revealed.data import paper_paths
 from revealed.data.paper import PAPER_NAMES
 
@@ -128,7 +129,7 @@ def test_swapping_keeps_the_decisions_but_not_their_places():
     np.testing.assert_array_equal(noise._swapped(decisions, 0.0, seed=1), decisions)
 
 
-def test_a_page_shows_the_table_and_where_it_comes_from(tmp_path):
+def test_a_page_shows_the_table_and_where_it_comes_from():
     table = tables.Table("Title", ["name", "figure"], [["a", "1.0"]], note="A note.")
     content = {
         "command": "revealed bench x",
@@ -137,8 +138,7 @@ def test_a_page_shows_the_table_and_where_it_comes_from(tmp_path):
         "versions": {"python": "3.11"},
     }
     words = "First " + "word " * 40 + "\n\n- one\n- two"
-    tables.write_page(tmp_path / "page.md", "Page", words, [table], content)
-    text = (tmp_path / "page.md").read_text("utf-8")
+    text = Page("Page", words, [table]).markdown(content)
     assert "| name | figure |\n| --- | ---: |\n| a | 1.0 |\n\nA note." in text
     assert "`revealed bench x`" in text
     assert "\n- one\n- two\n" in text

@@ -59,10 +59,13 @@ def surroundings(command: str, settings: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write strict JSON, creating folders; numbers that JSON does not have become null."""
+def write_json(path: Path, content: dict[str, Any]) -> dict[str, Any]:
+    """Write strict JSON, creating folders; returns what the file keeps: figures to a few digits,
+    and null where JSON has no number."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(rounded(content, DIGITS), indent=1, allow_nan=False) + "\n", "utf-8")
+    kept = rounded(content, DIGITS)
+    path.write_text(json.dumps(kept, indent=1, allow_nan=False) + "\n", "utf-8")
+    return kept
 
 
 def rounded(value: Any, digits: int) -> Any:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 
@@ -68,31 +66,6 @@ def target(name: str, value: float, bound: float, *, at_least: bool = False) -> 
     holds = value >= bound if at_least else value <= bound
     sign = ">=" if at_least else "<="
     return {"name": name, "value": value, "bound": f"{sign} {bound:g}", "holds": bool(holds)}
-
-
-def write_page(
-    path: Path, title: str, words: str, tables: Sequence[Table], content: dict[str, Any]
-) -> None:
-    """Write a Markdown page: words, tables, and from which command on which machine they come."""
-    hardware, versions = content["hardware"], content["versions"]
-    origin = (
-        f"Written by `{content['command']}` on {content['when'][:10]} "
-        f"({hardware['processor']}, {hardware['cores']} cores; Python {versions['python']}, "
-        f"revealed {versions.get('revealed', 'from source')}). Do not edit: run it again."
-    )
-    paragraphs = [_wrapped(text) for text in words.strip().split("\n\n")]
-    parts = [f"# {title}", *paragraphs, *(table.markdown() for table in tables), _wrapped(origin)]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n\n".join(parts) + "\n", "utf-8")
-
-
-def _wrapped(paragraph: str) -> str:
-    """Lines of even length, whatever was filled in; the items of a list stay apart."""
-    items = paragraph.split("\n- ") if paragraph.startswith("- ") else [paragraph]
-    return "\n".join(
-        textwrap.fill(("- " if k else "") + " ".join(item.split()), 100)
-        for k, item in enumerate(items)
-    )
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -12,8 +12,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ..record import surroundings, write_json
-from ..tables import Table, positive, show, show_targets, target, write_page
+from ..pages import Page, publish
+from ..record import surroundings
+from ..tables import Table, positive, target
 
 FASTER_THAN_PYEPO = 4.0
 OF_REGRESSION = 2.0
@@ -57,15 +58,12 @@ def run(args: argparse.Namespace) -> int:
         content["rows"] = _measure(args, partner, rounds, epochs)
     # A smoke test is too short to support a claim about speed.
     content["targets"] = [] if args.quick else find_targets(content["rows"])
-    write_json(args.out, content)
-    tables = make_tables(content["rows"])
-    write_page(args.out.with_suffix(".md"), "Time for an epoch", _words(content), tables, content)
-    show(tables)
-    show_targets(content["targets"])
-    for note in content["notes"]:
-        print(note)
-    print(f"written to {args.out}")
-    return 0 if all(t["holds"] for t in content["targets"]) else 1
+    return publish(content, make_page, args.out)
+
+
+def make_page(content: dict[str, Any]) -> Page:
+    """What is shown of a run that is kept."""
+    return Page("Time for an epoch", _words(content), make_tables(content["rows"]))
 
 
 def _measure(args: argparse.Namespace, partner: Any, rounds: int, epochs: int) -> list[Any]:

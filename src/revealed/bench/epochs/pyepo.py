@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ..record import surroundings, write_json
-from ..tables import Table, positive, show, show_targets, target, write_page
+from ..pages import Page, publish
+from ..record import surroundings
+from ..tables import Table, positive, target
 
 FIRST_SEED = 42
 BATCH = 40
@@ -114,15 +115,13 @@ def run(args: argparse.Namespace) -> int:
         content |= {"benchmark": "pyepo", "pyepo": partner.versions}
         content["methods"] = _measure(partner, pairs, settings)
     content["targets"] = [] if args.quick else find_targets(content["methods"])
-    write_json(args.out, content)
-    tables = [make_table(content["methods"], args.degree)]
-    write_page(
-        args.out.with_suffix(".md"), "The same as in PyEPO", _words(content), tables, content
-    )
-    show(tables)
-    show_targets(content["targets"])
-    print(f"written to {args.out}")
-    return 0 if all(t["holds"] for t in content["targets"]) else 1
+    return publish(content, make_page, args.out)
+
+
+def make_page(content: dict[str, Any]) -> Page:
+    """What is shown of a run that is kept."""
+    table = make_table(content["methods"], content["settings"]["degree"])
+    return Page("The same as in PyEPO", _words(content), [table])
 
 
 # --- training on both sides ----------------------------------------------------------------------

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..pages import Page, publish
 from ..published import MARGINS, PAPER_TABLE, REFERENCE, REFERENCE_CUT, REFERENCE_RUN
-from ..record import surroundings, write_json
-from ..tables import Table, positive, show, show_targets, target, write_page
+from ..record import surroundings
+from ..tables import Table, positive, target
 
 Row = dict[str, Any]
 MEASURES = ("train decision", "test decision", "train estimate", "test estimate")
@@ -69,13 +70,15 @@ def run(args: argparse.Namespace) -> int:
     content |= {"benchmark": "margins", "reference": REFERENCE, "rows": rows}
     # A smoke test stops too early to be set beside anything.
     content["targets"] = [] if args.quick else _targets(rows)
+    return publish(content, make_page, args.out, args.page)
+
+
+def make_page(content: dict[str, Any]) -> Page:
+    """What is shown of a run that is kept."""
+    rows = content["rows"]
     tables = [_main_table(rows), _start_table(rows), _erm_table(rows)]
-    write_json(args.out, content)
-    write_page(args.page, "The paper's margin table", _words(rows, iterations), tables, content)
-    show(tables)
-    show_targets(content["targets"])
-    print(f"written to {args.out} and {args.page}")
-    return 0 if all(t["holds"] for t in content["targets"]) else 1
+    words = _words(rows, content["settings"]["iterations"])
+    return Page("The paper's margin table", words, tables)
 
 
 def _fit(data, margin: float, iterations: int, draws: int) -> Row:

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from ..pages import Page, publish
 from ..published import CAVE, CAVE_REGRET
-from ..record import surroundings, write_json
-from ..tables import Table, positive, show, show_targets, target, write_page
+from ..record import surroundings
+from ..tables import Table, positive, target
 
 POWERS: tuple[int | str, ...] = (2, 1, "huber")
 DEGREES = (4, 6)
@@ -84,13 +85,14 @@ def run(args: argparse.Namespace) -> int:
     content |= {"results": results, "published": {"source": CAVE, "regret": CAVE_REGRET}}
     # A smoke test learns too little to compare anything.
     content["targets"] = [] if quick else _targets(results)
-    tables = [*_tables(results), _tuning_table(tuning, chosen)]
-    write_json(args.out, content)
-    write_page(args.page, "Noisy decisions", _words(results, content), tables, content)
-    show(tables)
-    show_targets(content["targets"])
-    print(f"written to {args.out} and {args.page}")
-    return 0 if all(t["holds"] for t in content["targets"]) else 1
+    return publish(content, make_page, args.out, args.page)
+
+
+def make_page(content: dict[str, Any]) -> Page:
+    """What is shown of a run that is kept."""
+    results = content["results"]
+    tables = [*_tables(results), _tuning_table(content["tuning"], content["margins"])]
+    return Page("Noisy decisions", _words(results, content), tables)
 
 
 # --- learning ------------------------------------------------------------------------------------
@@ -259,14 +261,13 @@ def _seed_table(results) -> Table:
 
 
 def _tuning_table(tuning, chosen) -> Table:
-    margins = list(tuning[DEGREES[0]][POWERS[0]])
-    rows = []
-    for degree, power in product(DEGREES, POWERS):
-        best = chosen[degree][power]
-        loss = [f"{tuning[degree][power][m]:.3f}" + (" *" if m == best else "") for m in margins]
-        rows.append([str(degree), LEARNERS[power], *loss])
+    rows, margins = [], list(next(iter(tuning[str(DEGREES[0])].values())))
+    for degree, learner in product(map(str, DEGREES), LEARNERS.values()):
+        best, found = chosen[degree][learner], tuning[degree][learner]
+        loss = [f"{found[m]:.3f}" + (" *" if float(m) == best else "") for m in margins]
+        rows.append([degree, learner, *loss])
     note = "Mean decision loss on held-out decisions of other seeds; * marks the margin taken."
-    headings = ["degree", "learned with", *(f"margin {m:g}" for m in margins)]
+    headings = ["degree", "learned with", *(f"margin {float(m):g}" for m in margins)]
     return Table("How the margin was chosen", headings, rows, 2, note)
 
 

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ..record import surroundings, write_json
-from ..tables import Table, positive, show, show_targets, target, write_page
+from ..pages import Page, publish
+from ..record import surroundings
+from ..tables import Table, positive, target
 
 SIZES = (400, 50, 100)
 """Periods to learn from, to choose settings on, and to judge by."""
@@ -76,13 +77,19 @@ def run(args: argparse.Namespace) -> int:
     content["summary"] = {part: _summary(rows, part) for part in PARTS}
     # A smoke test learns too little to compare anything.
     content["targets"] = [] if args.quick else _targets(content["summary"])
-    tables = [_table(content["summary"][part], words) for part, words in PARTS.items()]
-    write_json(args.out, content)
-    write_page(args.page, "Portfolios", _words(content), tables, content)
-    show(tables)
-    show_targets(content["targets"])
-    print(f"written to {args.out} and {args.page}")
-    return 0 if all(t["holds"] for t in content["targets"]) else 1
+    return publish(content, make_page, args.out, args.page)
+
+
+def make_page(content: dict[str, Any]) -> Page:
+    """What is shown of a run that is kept."""
+    summary = {part: [_with_errors(e) for e in content["summary"][part]] for part in PARTS}
+    tables = [_table(summary[part], words) for part, words in PARTS.items()]
+    return Page("Portfolios", _words(content["settings"], *summary.values()), tables)
+
+
+def _with_errors(entry: dict[str, Any]) -> dict[str, Any]:
+    """One fold has no standard error, which a file keeps as null."""
+    return {k: np.nan if v is None and k.endswith("_se") else v for k, v in entry.items()}
 
 
 def _periods(args: argparse.Namespace) -> tuple[Any, str]:
@@ -243,8 +250,7 @@ def _table(entries: list[dict[str, Any]], words: str) -> Table:
     return Table(words, headings, rows, 2, note)
 
 
-def _words(content: dict[str, Any]) -> str:
-    settings, (alone, both) = content["settings"], content["summary"].values()
+def _words(settings: dict[str, Any], alone: list[Any], both: list[Any]) -> str:
     folds = alone[0]["folds"]
     return f"""
 Weekly portfolios x >= 0, sum x = 1, of {settings["source"]} ({settings["from"]} to

@@ -9,16 +9,19 @@ training table; nothing is chosen on the test table.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..record import surroundings, write_json
-from ..tables import positive, show, show_targets, target, write_page
+from ..pages import publish
+from ..record import surroundings
+from ..tables import positive, target
 from .ours import Setting
 
 OURS, LENGTH = "ours", "shortest by length"
@@ -89,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     from ...data.routes import load_road_network, load_routes
     from . import runs
     from .map import draw_map
-    from .page import TITLE, tables, words
+    from .page import make_page
 
     network = load_road_network(args.data)
     train = load_routes(args.data, args.train, network)
@@ -116,13 +119,10 @@ def run(args: argparse.Namespace) -> int:
     # A smoke test has too few routes for a claim.
     content["targets"] = [] if args.quick else _targets(content)
     draw_map(args.map, study)
-    write_json(args.out, content)
-    shown = tables(content)
-    write_page(args.page, TITLE, words(content, args.map, args.page), shown, content)
-    show(shown)
-    show_targets(content["targets"])
-    print(f"written to {args.out}, {args.page} and {args.map}")
-    return 0 if all(found["holds"] for found in content["targets"]) else 1
+    picture = os.path.relpath(args.map, args.page.parent)
+    code = publish(content, partial(make_page, picture=picture), args.out, args.page)
+    print(f"the map: {args.map}")
+    return code
 
 
 def timed(content: dict[str, Any], name: str, work: Callable[[], Any]) -> None:

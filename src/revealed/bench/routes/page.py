@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
+from ..pages import Page
 from ..tables import Table
-
-TITLE = "Road costs from drivers' routes"
 
 WORDS = """
 {train:,} routes that taxi drivers took, each with its own origin and destination, teach the cost of
@@ -56,8 +53,14 @@ from others.
 """
 
 
-def words(content: dict[str, Any], picture: Path, page: Path) -> str:
-    """What the page says around its tables."""
+def make_page(content: dict[str, Any], picture: str = "routes.png") -> Page:
+    """What is shown of a run that is kept: routes predicted, the lead over each rival, the
+    coefficients, the losses tried; `picture` is where the map lies, seen from the page."""
+    tables = [_scores(content), _gains(content), _coefficients(content), _tried(content)]
+    return Page("Road costs from drivers' routes", _words(content, picture), tables)
+
+
+def _words(content: dict[str, Any], picture: str) -> str:
     data, times = content["data"], content["times"]
     seconds = {
         f"{step}_{kind}": found[f"{kind}_s"]
@@ -78,14 +81,9 @@ def words(content: dict[str, Any], picture: Path, page: Path) -> str:
         skipped=data["train"]["skipped"] + data["test"]["skipped"],
         cores=content["hardware"]["cores"],
         load=content["hardware"]["load_before"] or 0.0,
-        map=os.path.relpath(picture, page.parent),
+        map=picture,
         **seconds,
     )
-
-
-def tables(content: dict[str, Any]) -> list[Table]:
-    """Routes predicted, the lead over each rival, the coefficients, and the losses tried."""
-    return [_scores(content), _gains(content), _coefficients(content), _tried(content)]
 
 
 def _scores(content: dict[str, Any]) -> Table:

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..pages import Page, publish
 from ..record import chosen_device, surroundings, write_json
-from ..tables import Table, positive, show, show_targets, target, write_page
+from ..tables import Table, positive, target
 
 SAMPLES = {"cuda": 1000, "cpu": 100}
 ROUNDS = {"cuda": 20, "cpu": 3}
@@ -57,12 +58,12 @@ def run(args: argparse.Namespace) -> int:
         content["rows"].append(row)
         content["targets"] = [] if args.quick else find_targets(content["rows"])
         write_json(out, content)
-    table = make_table(content["rows"])
-    write_page(out.with_suffix(".md"), "The price of regression", _words(content), [table], content)
-    show([table])
-    show_targets(content["targets"])
-    print(f"written to {out}")
-    return 0 if all(t["holds"] for t in content["targets"]) else 1
+    return publish(content, make_page, out)
+
+
+def make_page(content: dict[str, Any]) -> Page:
+    """What is shown of a run that is kept."""
+    return Page("The price of regression", _words(content), [make_table(content["rows"])])
 
 
 def _settings(args: argparse.Namespace, kind: str) -> dict[str, Any]:
