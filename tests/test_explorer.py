@@ -297,8 +297,34 @@ def test_limits_are_moved_like_features_and_may_be_the_plans_own(browser):
     assert browser.run(taken) == "1,1,0"
     browser.run(f"{box}.value = 1; {box}.dispatchEvent(new Event('input'))")
     wait(browser, f"{taken} === '0,0.5,0'")
+    bars = "document.querySelectorAll('#drawing .bar.predicted').length"
+    assert browser.run(bars) > 0
     browser.run(f"{box}.value = -1; {box}.dispatchEvent(new Event('input'))")
     wait(browser, "document.getElementById('verdict').textContent.includes('No decision meets')")
+    assert browser.run(bars) == 0
+    assert browser.complaints() == []
+    server.shutdown()
+    server.server_close()
+
+
+@needs_browser
+def test_many_controls_do_not_push_the_decision_away(browser):
+    """A plan may have a limit for each of its rows."""
+    model = made()
+    features = FeatureMap(tuple(Feature(f"load {k}") for k in range(40)))
+    n, wide = model.plan.problem.n_variables, np.zeros((12, 40))
+    samples = dataclasses.replace(model.samples, contexts=wide)
+    model = dataclasses.replace(model, features=features, coef=np.zeros((n, 40)), samples=samples)
+    server = serve(Explorer(model, samples))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for width, height in SCREENS.values():
+        browser.open(f"http://127.0.0.1:{server.server_address[1]}/", width, height)
+        wait(browser, "document.body.dataset.ready === 'yes'")
+        assert browser.run("document.querySelectorAll('#features input[type=range]').length") == 40
+        top = "document.querySelector('.%s').getBoundingClientRect().top + scrollY"
+        assert browser.run(top % "decision") < 1000
+        assert browser.run(top % "alternatives") < 1800
+        assert browser.run("document.documentElement.scrollWidth <= innerWidth")
     assert browser.complaints() == []
     server.shutdown()
     server.server_close()

@@ -1,106 +1,38 @@
 """Limits that differ from sample to sample: named on the command line, read from the contexts,
 obeyed wherever the plan is."""
 
-import csv
 import json
 
 import numpy as np
 import pytest
 
 import revealed as rv
+from limit_files import (
+    DAYS,
+    FOODS,
+    LIMITS,
+    blend_files,
+    copied,
+    edit,
+    fit,
+    own_limits,
+    problem,
+    read,
+    tables,
+    words,
+    write,
+)
 from revealed.cli import main
 from revealed.errors import InputError
-from revealed.explorer import Explorer
-from revealed.plans import find_limits, read_limits, read_plan, with_limits
+from revealed.plans import find_limits, from_catalogue, read_limits, read_plan, with_limits
+from revealed.problems.structures import KnapsackStructure, PathStructure
 from revealed.store import load_model
 from revealed.tables import open_table
-
-FOODS = ("oats", "wheat", "soy", "corn", "fish")
-PROTEIN, FAT = np.array([0.1, 0.2, 0.4, 0.15, 0.3]), np.array([0.3, 0.1, 0.05, 0.2, 0.1])
-LIMITS = ("total=orders", "protein", "upper:fish=stock", "upper:salt=salt_most")
-DAYS = 90
-
-
-def blend():
-    """A model file with every kind of row: an equality, one of each sense, and a range."""
-    lines = ["NAME blend", "ROWS", " N cost", " E total", " G protein", " L fat", " L salt"]
-    lines += ["COLUMNS"]
-    for name, protein, fat in zip(FOODS, PROTEIN, FAT, strict=True):
-        lines += [f" {name} cost 1 total 1", f" {name} protein {protein} fat {fat}"]
-        lines += [f" {name} salt {fat}"]
-    lines += ["RHS", " RHS total 100 protein 20", " RHS fat 20 salt 30", "RANGES", " RNG salt 29"]
-    lines += ["BOUNDS", *(f" UP BND {name} 60" for name in FOODS), "ENDATA", ""]
-    return "\n".join(lines)
-
-
-def problem(orders, protein, stock, salt):
-    """The same, built by hand: one instance a day."""
-    days = len(orders)
-    return rv.LinearProgram(
-        np.ones((1, 5)),
-        orders[:, None],
-        np.stack([-PROTEIN, FAT, FAT, -FAT]),
-        np.column_stack([-protein, np.full(days, 20.0), salt, np.full(days, -1.0)]),
-        0.0,
-        np.column_stack([np.full((days, 4), 60.0), stock]),
-    )
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A plan, contexts with four columns of limits, and decisions that are best under them."""
-    place = tmp_path_factory.mktemp("limits")
-    (place / "blend.mps").write_text(blend())
-    rng = np.random.default_rng(3)
-    Z = rng.normal(size=(DAYS, 2)).round(4)
-    orders = rng.integers(80, 120, DAYS).astype(float)
-    protein = (orders * rng.uniform(0.18, 0.25, DAYS)).round(2)
-    stock = rng.integers(20, 60, DAYS).astype(float)
-    salt = rng.integers(14, 20, DAYS).astype(float)
-    costs = 3.0 + Z @ rng.normal(size=(2, 5))
-    answer = problem(orders, protein, stock, salt).solve(costs)
-    assert np.asarray(answer.optimal).all()
-    rows = zip(Z.tolist(), orders, protein, stock, salt, strict=True)
-    write(
-        place / "contexts.csv",
-        ["day", "rain", "wind", "orders", "protein", "stock", "salt_most"],
-        [[f"d{b}", *z, *own] for b, (z, *own) in enumerate(rows)],
-    )
-    taken = np.asarray(answer.x)
-    write(
-        place / "decisions.csv",
-        ["day", *FOODS],
-        [[f"d{b}", *taken[b].tolist()] for b in range(DAYS)],
-    )
-    assert main([*fit(place), "--out", str(place / "model")]) == 0
-    return place
-
-
-def write(path, names, rows):
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([names, *rows])
-
-
-def tables(place):
-    return [
-        *("--contexts", str(place / "contexts.csv")),
-        *("--decisions", str(place / "decisions.csv")),
-    ]
-
-
-def fit(place, limits=LIMITS, command="fit"):
-    asked = [word for limit in limits for word in ("--limit", limit)]
-    return [command, "--problem", str(place / "blend.mps"), *tables(place), *asked]
-
-
-def words(captured):
-    return " ".join("".join(captured.readouterr()).split())
-
-
-def own_limits(place):
-    plan, file = read_plan(place / "blend.mps"), open_table(place / "contexts.csv")
-    limits = find_limits(plan, LIMITS, file.names)
-    return plan, limits, read_limits(file, plan, limits)
+    return blend_files(tmp_path_factory.mktemp("limits"))
 
 
 def test_the_plan_of_every_sample_is_the_one_built_by_hand(folder):
@@ -120,31 +52,6 @@ def test_an_empty_cell_is_the_plans_own(folder):
             np.broadcast_to(getattr(limited, part), (1, len(getattr(plan.problem, part)))),
             getattr(plan.problem, part)[None],
         )
-
-
-def test_the_doctor_names_the_limit_and_is_content_once_it_is_given(folder, capsys):
-    assert main(fit(folder, LIMITS[1:], "doctor")) == 1
-    told = words(capsys)
-    assert "total equals the column orders" in told
-    assert "--limit total=orders" in told
-    assert main([*fit(folder, LIMITS, "doctor"), "--json"]) == 0
-    found = {finding["code"] for finding in json.loads(capsys.readouterr().out)["findings"]}
-    assert not found & {"infeasible", "moving-limit", "named-like-a-row"}
-    main([*fit(folder, LIMITS[:1], "doctor"), "--json"])
-    found = json.loads(capsys.readouterr().out)["findings"]
-    named = next(finding for finding in found if finding["code"] == "named-like-a-row")
-    assert named["details"]["columns"] == ["protein"]
-
-
-def test_days_that_only_differ_in_a_limit_do_not_conflict(folder, tmp_path, capsys):
-    spoilt = copied(folder, tmp_path)
-    rows = read(spoilt / "contexts.csv")
-    for row in rows[2:]:
-        row[1:3] = rows[1][1:3]
-    write(spoilt / "contexts.csv", rows[0], rows[1:])
-    main([*fit(spoilt, LIMITS, "doctor"), "--json"])
-    codes = {finding["code"] for finding in json.loads(capsys.readouterr().out)["findings"]}
-    assert "conflict" not in codes
 
 
 def test_a_fit_learns_under_every_days_own_limits(folder, capsys):
@@ -203,6 +110,22 @@ def test_explain_knows_the_tables_and_the_limits_again(folder, capsys):
     assert min(value for value in told["room"] if value is not None) >= -1e-6
 
 
+def test_what_would_have_been_cheaper_obeys_the_limits_of_its_day(folder, capsys):
+    call = ["explain", str(folder / "model"), *tables(folder), "--rounds", "0", "--json"]
+    assert main(call) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["misses"]) == told["all"]["samples"] - told["all"]["explained"] > 0
+    days = [row[0] for row in read(folder / "decisions.csv")[1:]]
+    X = open_table(folder / "decisions.csv").read(FOODS).numbers
+    _, _, values = own_limits(folder)
+    for miss in told["misses"]:
+        b = days.index(miss["sample"])
+        for name, before, after in miss["changes"]:
+            assert X[b, FOODS.index(name)] == pytest.approx(before)
+            X[b, FOODS.index(name)] = after
+    assert np.asarray(problem(*values.T).constraint_violation(X)).max() <= 1e-7
+
+
 def test_other_limits_are_other_tables(folder, tmp_path, capsys):
     spoilt = copied(folder, tmp_path)
     row = read(spoilt / "contexts.csv")[1]
@@ -210,28 +133,6 @@ def test_other_limits_are_other_tables(folder, tmp_path, capsys):
     call = ["explain", str(folder / "model"), *tables(spoilt), "--rounds", "0", "--json"]
     assert main(call) == 0
     assert json.loads(capsys.readouterr().out)["held"] is None
-
-
-def test_the_explorer_moves_limits_like_features(folder):
-    model = load_model(folder / "model")
-    page = Explorer(model, model.samples)
-    last = page.describe()["features"][-4:]
-    assert [control["name"] for control in last] == ["orders", "protein", "stock", "salt_most"]
-    assert [control["limits"] for control in last] == [text.split("=")[0] for text in LIMITS]
-    sample = page.sample(0)
-    assert set(sample["context"]) == {"rain", "wind", "orders", "protein", "stock", "salt_most"}
-    assert sum(sample["predicted"]) == pytest.approx(sample["context"]["orders"])
-    moved = page.decide(sample["context"] | {"orders": 90.0}, 0)
-    assert sum(moved["predicted"]) == pytest.approx(90.0)
-    for other in moved["alternatives"]:
-        assert sum(other["decision"]) == pytest.approx(90.0)
-    kept = page.decide(sample["context"] | {"orders": None}, 0)
-    assert kept["predicted"] == sample["predicted"]
-    nobody = page.decide(sample["context"] | {"protein": 900.0}, 0)
-    assert nobody["impossible"]
-    assert not nobody["solved"]
-    with pytest.raises(InputError, match="orders must be a number"):
-        page.decide(sample["context"] | {"orders": "many"}, 0)
 
 
 ASKED = {
@@ -294,22 +195,134 @@ def test_a_reader_of_the_first_version_will_not_take_it(folder, tmp_path):
     (tmp_path / "hostile" / "model.json").write_text(json.dumps(index))
     tensors = (folder / "model" / "tensors.safetensors").read_bytes()
     (tmp_path / "hostile" / "tensors.safetensors").write_bytes(tensors)
-    with pytest.raises(InputError, match="there is no 'b_eq' number 7 in the plan"):
+    with pytest.raises(InputError, match="in the plan 'total' is not number 7 of 'b_eq'"):
         load_model(tmp_path / "hostile")
 
 
-def read(path):
-    with path.open(newline="") as file:
-        return list(csv.reader(file))
+# --- names ---------------------------------------------------------------------------------------
+
+ODD = """NAME odd
+ROWS
+ N cost
+ E demand[1]
+ E demand[2]
+ L a=b
+ L upper:x
+COLUMNS
+ x cost 1 demand[1] 1
+ x a=b 1 upper:x 1
+ y cost 1 demand[2] 1
+ y a=b 1
+RHS
+ RHS demand[1] 5 demand[2] 6
+ RHS a=b 20 upper:x 9
+ENDATA
+"""
 
 
-def edit(path, row, column, value):
-    rows = read(path)
-    rows[row][rows[0].index(column)] = value
-    write(path, rows[0], rows[1:])
+def odd(place):
+    (place / "odd.mps").write_text(ODD)
+    return read_plan(place / "odd.mps")
 
 
-def copied(folder, place):
-    for name in ("blend.mps", "contexts.csv", "decisions.csv"):
-        (place / name).write_bytes((folder / name).read_bytes())
-    return place
+@pytest.mark.parametrize(
+    "asked, found",
+    [
+        ("demand[*]", {("demand[1]", "demand[1]"), ("demand[2]", "demand[2]")}),
+        ("demand[*]=need_*", {("demand[1]", "need_1")}),
+        ("demand[*]=need_1", {("demand[1]", "need_1"), ("demand[2]", "need_1")}),
+        ("lower:*=least_*", {("lower:x", "least_x"), ("lower:y", "least_y")}),
+        ("a=b", {("a=b", "a=b")}),
+        ("a=b=c=d", {("a=b", "c=d")}),
+        ("demand[1]=c=d", {("demand[1]", "c=d")}),
+    ],
+)
+def test_names_are_understood_with_stars_brackets_and_marks_in_them(tmp_path, asked, found):
+    columns = ["demand[1]", "demand[2]", "need_1", "least_x", "least_y", "a=b", "c=d"]
+    limits = find_limits(odd(tmp_path), [asked], columns)
+    assert {(limit.name, limit.column) for limit in limits} == found
+
+
+def test_a_row_that_is_called_like_a_bound_is_the_row(tmp_path):
+    (limit,) = find_limits(odd(tmp_path), ["upper:x"], ["upper:x"])
+    assert limit.place == ("b_ub", 1)
+
+
+@pytest.mark.parametrize(
+    "asked, match",
+    [
+        ("demand[*]=r*_*", "every . of the column stands for one of demand"),
+        ("demand[*]=r*", "a column of the contexts such as r.*the columns rain"),
+        ("upper:demand[1]=rain", "an equality; say demand.1. alone"),
+        ("", "a row and a column were expected"),
+    ],
+)
+def test_names_that_cannot_be_meant_meet_a_sentence(tmp_path, asked, match):
+    with pytest.raises(InputError, match=match):
+        find_limits(odd(tmp_path), [asked], ["rain"])
+
+
+def test_a_missing_column_is_named_with_what_it_is_for(folder, tmp_path, capsys):
+    rows = read(folder / "contexts.csv")
+    write(tmp_path / "short.csv", rows[0][:-1], [row[:-1] for row in rows[1:]])
+    call = ["predict", str(folder / "model"), "--contexts", str(tmp_path / "short.csv")]
+    assert main([*call, "--out", str(tmp_path / "x.csv")]) == 2
+    assert "no column 'salt_most' that says what upper:salt is" in words(capsys)
+    assert main([*call, "--out", str(tmp_path / "x.csv"), "--costs"]) == 0  # costs need no limits
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+def test_what_is_no_limit_in_a_model_file_is_none_in_a_table(folder, tmp_path):
+    spoilt = copied(folder, tmp_path)
+    edit(spoilt / "contexts.csv", 3, "salt_most", "1e30")
+    _, _, values = own_limits(spoilt)
+    assert values[2, 3] == np.inf
+    edit(spoilt / "contexts.csv", 4, "protein", "1e20")
+    with pytest.raises(InputError, match="line 5, column 'protein' is inf"):
+        own_limits(spoilt)
+
+
+@pytest.mark.parametrize("given", [[np.nan, 2.0, 5.0, 0.0], [np.inf, 1.0, -1.0, 3.0]])
+def test_knapsacks_stay_fast_and_right(given):
+    plan = from_catalogue("knapsack([1.0, 2.0, 3.0], 3.0)")
+    limits = find_limits(plan, ["ub1=room"], ["room"])
+    ours = with_limits(plan, limits, np.array(given)[:, None]).problem
+    assert isinstance(ours.structure, KnapsackStructure)
+    room = np.where(np.isnan(given), 3.0, given)
+    theirs = rv.LinearProgram(A_ub=[[1.0, 2.0, 3.0]], b_ub=room[:, None], lb=0.0, ub=1.0)
+    costs = -np.random.default_rng(0).uniform(1, 2, (4, 3))
+    one, other = ours.solve(costs), theirs.solve(costs)
+    assert np.array_equal(one.status, other.status)
+    assert np.allclose(one.x, other.x, equal_nan=True)
+    other = with_limits(plan, find_limits(plan, ["upper:x1=a"], ["a"]), np.ones((2, 1)))
+    assert other.problem.structure is None
+
+
+def test_paths_between_other_ends_stay_fast_and_right():
+    plan = from_catalogue("grid_shortest_path(3, 3)")
+    columns = list(plan.equalities)
+    limits, rng = find_limits(plan, ["*"], columns), np.random.default_rng(1)
+    flow = np.zeros((20, 9))
+    for line in flow:
+        line[rng.choice(9, 2, replace=False)] = 1.0, -1.0
+    ours = with_limits(plan, limits, flow).problem
+    assert isinstance(ours.structure, PathStructure)
+    costs = rng.uniform(1, 2, (20, plan.problem.n_variables))
+    theirs = rv.LinearProgram(plan.problem.A_eq, flow)
+    assert np.allclose(ours.solve(costs).x, theirs.solve(costs).x, atol=1e-7)
+    flow[3] *= 2.0  # no path any more
+    twice = with_limits(plan, limits, flow).problem
+    assert twice.structure is None
+    assert np.allclose(twice.solve(costs).x[3], 2.0 * np.asarray(ours.solve(costs).x)[3])
+
+
+def test_limits_are_told_to_people_and_to_machines(folder, tmp_path, capsys):
+    pairs = [(text.split("=")[0], text.split("=")[-1]) for text in LIMITS]
+    named = [{"name": name, "column": column} for name, column in pairs]
+    for call in (fit(folder, LIMITS, "doctor"), [*fit(folder), "--out", str(tmp_path / "m")]):
+        assert main([*call, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["limits"] == named
+        assert main(call) == 0
+        assert "Limits of every sample its own: total from the column orders" in words(capsys)

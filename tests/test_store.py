@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from revealed.errors import InputError
-from revealed.plans import from_catalogue
+from revealed.plans import find_limits, from_catalogue
 from revealed.store import FittedModel, Samples, load_model, save_model
 from revealed.tables import Feature, FeatureMap
 
@@ -123,6 +123,99 @@ def test_what_does_not_fit_together_is_refused_with_a_sentence(folder, case):
         load_model(folder)
 
 
+# --- limits --------------------------------------------------------------------------------------
+
+
+def limited(values=((np.nan, 1.0), (9.0, np.nan), (20.0, 0.5), (np.inf, 1.0))):
+    """A model whose samples bring a budget and a bound."""
+    plan = from_catalogue("knapsack([3.0, 5.0, 2.0], 6.0)")
+    limits = find_limits(plan, ["ub1=budget", "upper:x2=most"], ["budget", "most"])
+    rng, names, own = np.random.default_rng(0), ("a", "b", "c", "d"), np.array(values)
+    samples = Samples(names, rng.normal(size=(4, 1)), np.zeros((4, 3)), np.zeros(4, int), own)
+    coef, intercept = rng.normal(size=(3, 1)), -np.ones(3)
+    features = FeatureMap((Feature("load"),))
+    return FittedModel(plan, features, coef, intercept, 1.0, None, {}, samples, limits)
+
+
+@pytest.fixture
+def limited_folder(tmp_path):
+    return save_model(limited(), tmp_path / "limited")
+
+
+def test_limits_come_back_as_they_were(limited_folder):
+    again = load_model(limited_folder)
+    assert index_of(limited_folder)["version"] == 2
+    assert again.limits == limited().limits
+    assert np.array_equal(again.samples.limits, limited().samples.limits, equal_nan=True)
+
+
+def first(index):
+    return index["limits"][0]
+
+
+HOSTILE_LIMITS = {
+    "an entry that is not there": (
+        lambda index: first(index).update(index=7),
+        "number 7 of 'b_ub'",
+    ),
+    "a negative entry": (lambda index: first(index).update(index=-1), "number -1 of 'b_ub'"),
+    "an entry that is true": (lambda index: first(index).update(index=True), "'index' must be"),
+    "an entry that is half": (lambda index: first(index).update(index=0.5), "'index' must be"),
+    "an endless entry": (lambda index: first(index).update(index=10**400), "is not number"),
+    "another vector": (lambda index: first(index).update(part="lb"), "is not number 0 of 'lb'"),
+    "an attribute": (lambda index: first(index).update(part="_cache"), "'_cache'"),
+    "another name": (lambda index: first(index).update(name="upper:x1"), "'upper:x1' is not"),
+    "no column": (lambda index: first(index).pop("column"), "'column' must be"),
+    "a column that is learnt from": (
+        lambda index: first(index).update(column="load"),
+        "both a feature and a limit",
+    ),
+    "the same limit twice": (
+        lambda index: index["limits"].__setitem__(1, dict(first(index))),
+        "different ones",
+    ),
+    "no list": (lambda index: index.update(limits="ub1"), "'limits' must be a list"),
+    "no objects": (lambda index: index.update(limits=["ub1"]), "must be an object"),
+    "none": (lambda index: index.update(limits=[]), "at least one"),
+    "nothing": (lambda index: index.pop("limits"), "version 2 has 'limits'"),
+    "null": (lambda index: index.update(limits=None), "version 2 has 'limits'"),
+    "the version before": (lambda index: index.update(version=1), "no other has any"),
+    "one limit fewer": (lambda index: index["limits"].pop(), "samples.limits.*expected"),
+    "a sample fewer": (lambda index: index["samples"].pop(), "expected float64"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE_LIMITS)
+def test_limits_that_do_not_fit_the_plan_are_refused(limited_folder, case):
+    change, message = HOSTILE_LIMITS[case]
+    rewrite(limited_folder, change)
+    with pytest.raises(InputError, match=message):
+        load_model(limited_folder)
+
+
+@pytest.mark.parametrize("own", [None, np.zeros((4, 1))])
+def test_samples_of_a_model_with_limits_have_theirs(own):
+    model = limited()
+    samples = dataclasses.replace(model.samples, limits=own)
+    with pytest.raises(InputError, match=r"`limits` of shape \(4, 2\)"):
+        dataclasses.replace(model, samples=samples)
+
+
+@pytest.mark.parametrize(
+    "place, value, message",
+    [
+        ((1, 0), -np.inf, "Sample 'b': budget is -inf, which ub1 can never be"),
+        ((2, 1), -1.0, "Sample 'c': most: x2 may then be no less than 0 and no more than -1"),
+    ],
+)
+def test_numbers_of_samples_that_no_limit_can_be_are_refused(tmp_path, place, value, message):
+    own = limited().samples.limits.copy()
+    own[place] = value
+    save_model(limited(own), tmp_path / "m")
+    with pytest.raises(InputError, match=message):
+        load_model(tmp_path / "m")
+
+
 @pytest.mark.parametrize("name", ["model.json", "tensors.safetensors"])
 def test_a_truncated_file_is_refused(folder, name):
     whole = (folder / name).read_bytes()
@@ -139,11 +232,12 @@ def test_a_folder_without_one_of_its_files_is_refused(folder, name):
         load_model(folder)
 
 
-def test_changed_bytes_never_crash_the_loader(folder):
+@pytest.mark.parametrize("which", ["folder", "limited_folder"])
+def test_changed_bytes_never_crash_the_loader(which, request):
     """A checksum catches every change of the tensors; without it, the checks behind it must."""
     import hashlib
 
-    rng = np.random.default_rng(0)
+    folder, rng = request.getfixturevalue(which), np.random.default_rng(0)
     names = ("model.json", "tensors.safetensors")
     whole = {name: (folder / name).read_bytes() for name in names}
     refused = 0

@@ -34,6 +34,7 @@ def run(args: argparse.Namespace) -> int:
                 "samples": len(dossier),
                 "features": len(dossier.features.names),
                 "variables": len(dossier.plan.variables),
+                "limits": dossier.plain_limits(),
                 "findings": [finding.plain() for finding in findings],
             }
         )
@@ -53,6 +54,7 @@ def case_of(dossier: Dossier) -> Case:
         _Names(dossier),
         words={f.name: f.levels for f in features.features if f.levels},
         limits=dossier.own_limits,
+        limited=frozenset(limit.place for limit in dossier.limits),
     )
 
 
@@ -94,6 +96,7 @@ def _tell(dossier: Dossier, findings: list[Finding]) -> None:
         f"context, {count(len(dossier.plan.variables), 'variable')} of {dossier.plan.name}, "
         + (f"rows matched by {dossier.key}." if dossier.key else "rows matched by order."),
     )
+    dossier.tell_limits()
     told: Counter[str] = Counter()
     for finding in findings:
         told[finding.code] += 1

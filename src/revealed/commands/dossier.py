@@ -27,9 +27,9 @@ from ..tables import (
     read_decisions,
 )
 from ..tables.decisions import check_names, is_long, unused
-from ..tables.names import plain_name
+from ..tables.names import listed, plain_name
 from ..tables.pairing import find_key
-from .telling import count
+from .telling import count, tell
 
 BLOCK = 65_536
 """Decisions checked at a time, so that a million take no more memory than these."""
@@ -61,6 +61,16 @@ class Dossier:
 
     def __len__(self) -> int:
         return len(self.contexts)
+
+    def tell_limits(self) -> None:
+        """Say which columns are limits, if any."""
+        if self.limits:
+            told = listed([limit.told for limit in self.limits])
+            tell("Limits", f"of every sample its own: {told}. These columns are not learnt from.")
+
+    def plain_limits(self) -> list[dict[str, str]]:
+        """For JSON."""
+        return [{"name": limit.name, "column": limit.column} for limit in self.limits]
 
     def limits_of(self, rows: np.ndarray) -> np.ndarray | None:
         return None if self.own_limits is None else self.own_limits[rows]
@@ -124,8 +134,9 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             default=[],
             metavar="ROW=COLUMN",
             help="row of the model whose right-hand side differs from sample to sample, and the "
-            "column of the contexts that holds it (ROW alone: the column of the same name, * for "
-            "several); lower:VARIABLE and upper:VARIABLE for bounds; may be given several times",
+            "column of the contexts that holds it (ROW alone: the column of the same name; with * "
+            "all that have a column); lower:VARIABLE and upper:VARIABLE for bounds; may be given "
+            "several times",
         )
     parser.add_argument(
         "--contexts",
@@ -158,9 +169,9 @@ def read_dossier(args: argparse.Namespace) -> Dossier:
     key = find_key(contexts, decisions, plan.variables, args.id)
     check_names(decisions, plan.variables, key)  # quick, so before a long table is read
     limits = find_limits(plan, args.limit, contexts.names)
-    apart = [*args.ignore, *(limit.column for limit in limits)]
-    features, Z, table = learn_features(contexts, key=key, ignore=apart)
     own = read_limits(contexts, plan, limits) if limits else None
+    apart = {limit.column for limit in limits}
+    features, Z, table = learn_features(contexts, key=key, ignore=args.ignore, apart=apart)
     return _matched(plan, limits, own, features, key, Z, table, decisions)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..explain import Coefficients, bootstrap, cost_ranges, find_misses, needed, room_inside
+from ..explain import Coefficients, Miss, bootstrap, cost_ranges, find_misses, needed, room_inside
 from ..optimality import OptimalitySet
 from ..projection import project
 from ..store import FittedModel, load_model
@@ -51,18 +51,13 @@ def run(args: argparse.Namespace) -> int:
     dossier.refuse_infeasible()
     costs = model.costs(dossier.contexts)
     verdict = judge(model, dossier.plans, dossier.contexts, dossier.decisions)
-    own = np.asarray(dossier.plans.problem.solve(costs).x)
     learn, held = _parts(model, dossier)
     facts: dict[str, Any] = {
         "training": model.training,
         "all": verdict.plain(),
-        "held": judge(
-            model, dossier.plans[held], dossier.contexts[held], dossier.decisions[held]
-        ).plain()
-        if held.size
-        else None,
+        "held": verdict.of(held).plain() if held.size else None,
     }
-    misses = find_misses(dossier.plans, costs, dossier.decisions, own)
+    misses = _misses(dossier, costs, np.flatnonzero(verdict.solved & ~verdict.as_good))
     looked = np.flatnonzero(verdict.as_good)[:ROOM_SAMPLES]
     rooms = room_inside(dossier.plans[looked], costs[looked], dossier.decisions[looked])
     firm = _coefficients(model, dossier, learn, args) if args.rounds else None
@@ -75,6 +70,14 @@ def run(args: argparse.Namespace) -> int:
     else:
         tell_all(told, args.top)
     return 0
+
+
+def _misses(dossier: Dossier, costs: np.ndarray, rows: np.ndarray) -> list[Miss]:
+    """What is missed in these rows, and what would have been cheaper."""
+    plan, taken = dossier.plans[rows], dossier.decisions[rows]
+    own = np.asarray(plan.problem.solve(costs[rows]).x)
+    found = find_misses(plan, costs[rows], taken, own)
+    return [miss._replace(sample=int(rows[miss.sample])) for miss in found]
 
 
 def _parts(model: FittedModel, dossier: Dossier) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,6 @@ import numpy as np
 
 from .. import __version__
 from ..store import FittedModel, Samples, check_target, save_model
-from ..tables.names import listed
 from .dossier import Dossier, add_files, read_dossier
 from .holdout import fingerprint, split_rows
 from .judging import judge
@@ -103,7 +102,8 @@ def run(args: argparse.Namespace) -> int:
         facts[name] = judge(model, dossier.plans[rows], Z, taken).plain()
     save_model(model, args.out)
     if args.json:
-        tell_json({"model": str(args.out), "replaced": replaced, **facts})
+        told = {"model": str(args.out), "replaced": replaced, "limits": dossier.plain_limits()}
+        tell_json(told | facts)
     else:
         _tell(dossier, facts, args, replaced)
     return 1 if facts["unsolved"] else 0
@@ -176,9 +176,7 @@ def _tell(
         f"{count(len(dossier), 'sample')}: {count(len(dossier.features.names), 'feature')} of the "
         f"context, {count(len(plan.variables), 'variable')} of {plan.name}.",
     )
-    if dossier.limits:
-        told = listed([limit.told for limit in dossier.limits])
-        tell("Limits", f"of every sample its own: {told}. These columns are not learnt from.")
+    dossier.tell_limits()
     if plan.integers:
         tell(
             "Note",

@@ -32,6 +32,10 @@ class Judgement(NamedTuple):
     solved: np.ndarray
     """Whether there is a decision of minimum cost at all."""
 
+    def of(self, rows: np.ndarray) -> Judgement:
+        """That of some of the samples."""
+        return Judgement(*(column[rows] for column in self))
+
     def plain(self) -> dict[str, Any]:
         """The figures that are kept and printed."""
         size, hits = len(self.same), int(self.same.sum())

@@ -21,7 +21,8 @@ def check_contexts(case: Case, feasible: np.ndarray) -> list[Finding]:
 
 def _constant(case: Case, Z: np.ndarray) -> list[Finding]:
     still = np.flatnonzero(np.ptp(Z, axis=0) <= 1e-12 * np.maximum(np.abs(Z).max(axis=0), 1e-300))
-    if not still.size or len(Z) < 2:
+    alone = case.limits is not None and len(still) == Z.shape[1]  # for what never changes
+    if not still.size or len(Z) < 2 or alone:
         return []
     names = [case.feature_names[k] for k in still]
     return [

@@ -9,6 +9,7 @@ from .decisions import check_decisions
 from .feasibility import check_feasibility
 from .finding import Case, Finding, Severity
 from .identification import check_identification
+from .limits import check_limits
 from .repetition import check_repetition
 from .suspicions import check_suspicions
 
@@ -27,6 +28,7 @@ CHECKS = (
 def examine(case: Case, step: Callable[[int], None] = lambda k: None) -> list[Finding]:
     """All findings, the worst first; `step` is called after every check."""
     feasible, found = check_feasibility(case)
+    found = [*check_limits(case, feasible), *found]  # the cause before what comes of it
     for k, check in enumerate(CHECKS):
         found += check(case, feasible)
         step(k + 1)

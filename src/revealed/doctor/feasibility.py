@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 import numpy as np
 
 from ..explain.likeness import apart
@@ -11,11 +9,10 @@ from ..oracle import SolveStatus
 from ..plans import Plan
 from ..problem import LinearProgram, constraint_gaps
 from .finding import Case, Finding, Severity, plural, some
+from .limits import impossible_limits
 
 FACTORS = (1000.0, 100.0, 60.0, 24.0, 10.0, 12.0, 2.20462)
 """Mixed-up units: thousands, per cent, minutes, hours, tens, months, pounds."""
-FOLLOWS = 0.8
-"""Share of rows in which a broken row equals a column of the contexts for its limit to be that."""
 LISTED = 100
 """Decisions of which it is said what they break."""
 SWAPS = 120
@@ -31,7 +28,7 @@ def check_feasibility(case: Case) -> tuple[np.ndarray, list[Finding]]:
         return feasible, []
     worst = bad[np.argsort(-violation[bad], kind="stable")]
     found = []
-    for cause in (_impossible, _other_units, _column_units, _swapped, _moving_limit):
+    for cause in (_impossible, _other_units, _column_units, _swapped):
         finding = cause(case, worst)
         if finding is not None:
             found.append(finding)
@@ -46,11 +43,12 @@ def _infeasible(case: Case, worst: np.ndarray, violation: np.ndarray) -> Finding
         f"{some(case.named(worst))}. The worst, {case.samples[b]}: {lines[0]}."
     )
     slight = float(violation[worst].max()) < 1e-2
+    files = "decisions and plan" if case.limits is None else "decisions, plan and limits"
     advice = (
         "The gaps are slight: round the decisions to the precision of the plan, or clean them."
         if slight
-        else "Correct these rows, or leave them out; check that decisions and plan are of the same "
-        "time and in the same units."
+        else f"Correct these rows, or leave them out; check that {files} are of the same time and "
+        "in the same units."
     )
     details = {
         "broken": dict(zip(case.named(worst[:LISTED]), lines, strict=True)),
@@ -90,13 +88,14 @@ def _other_units(case: Case, bad: np.ndarray) -> Finding | None:
             fits = _mends(problem, X, X * scale, case.tol)
             if fits.mean() >= 0.5 and fits.any():
                 rows = bad[fits]
+                other = "" if case.limits is None else " or the limits the other way round"
                 return Finding(
                     Severity.ERROR,
                     "units",
                     f"{plural(len(rows), 'decision', 'decisions')} would be feasible {words} by "
                     f"{factor:g}: {some(case.named(rows))}. They look as if they were in other "
                     "units.",
-                    f"Convert these rows ({words} by {factor:g}), then look again.",
+                    f"Convert these rows ({words} by {factor:g}){other}, then look again.",
                     case.named(rows),
                     {"scale": scale},
                 )
@@ -107,7 +106,7 @@ def _impossible(case: Case, bad: np.ndarray) -> Finding | None:
     """A plan that no decision satisfies."""
     problem = case.plan.problem
     if problem.n_instances is not None:
-        return _impossible_limits(case, bad[:LISTED])
+        return impossible_limits(case, bad)
     if len(bad) < len(case.decisions):
         return None
     answer = problem.solve(np.zeros((1, problem.n_variables)))
@@ -120,24 +119,6 @@ def _impossible(case: Case, bad: np.ndarray) -> Finding | None:
         "is decided.",
         "Look for a wrong sign or a wrong number in the model file; any solver shows which "
         "constraints clash.",
-    )
-
-
-def _impossible_limits(case: Case, bad: np.ndarray) -> Finding | None:
-    """Samples whose own limits no decision meets."""
-    problem = case.plan[bad].problem
-    status = np.asarray(problem.solve(np.zeros((len(bad), problem.n_variables))).status)
-    rows = bad[status == SolveStatus.INFEASIBLE]
-    if not rows.size:
-        return None
-    return Finding(
-        Severity.ERROR,
-        "impossible-limits",
-        f"{plural(len(rows), 'sample has', 'samples have')} limits that no decision meets: "
-        f"{some(case.named(rows))}.",
-        "Look at the columns given with --limit in these rows: a wrong number, other units, or a "
-        "limit of another day.",
-        case.named(rows),
     )
 
 
@@ -179,37 +160,6 @@ def _mends(problem: LinearProgram, X: np.ndarray, changed: np.ndarray, tol: floa
     at_bound = ((low & at_low) | (high & at_high)).any(axis=1)
     at_limit = np.where(ub.any(axis=1), (~ub | at_row).all(axis=1), at_bound)
     return fits & (eq.any(axis=1) | at_limit)
-
-
-def _moving_limit(case: Case, bad: np.ndarray) -> Finding | None:
-    """A broken row that follows a column of the contexts: its limit changes, and the plan has one
-    for all."""
-    plan, problem = case.plan, case.plan.problem
-    ones = np.ones(problem.eq_rows.shape[0])
-    for rows, limits, sign, names in (
-        (problem.eq_rows, problem.b_eq, ones, plan.equalities),
-        (problem.ub_rows, problem.b_ub, plan.row_sign, plan.inequalities),
-    ):
-        value = sign * rows.times(case.decisions)  # (B, m)
-        limits = np.broadcast_to(sign * limits, value.shape)
-        shared = (limits == limits[0]).all(axis=0) & np.isfinite(limits[0])  # not known to differ
-        broken = (np.abs(value[bad] - limits[bad]) > case.tol).any(axis=0)
-        for i in np.flatnonzero(shared & broken):
-            same = np.abs(case.features - value[:, [i]]) <= case.tol * (1 + np.abs(value[:, [i]]))
-            k = int(np.argmax(same.mean(axis=0)))
-            if same[:, k].mean() >= FOLLOWS and np.ptp(case.features[:, k]) > 0:
-                column = case.feature_names[k]
-                return Finding(
-                    Severity.ERROR,
-                    "moving-limit",
-                    f"{names[i]} equals the column {column} of the contexts in "
-                    f"{int(same[:, k].sum()):,} of {len(same):,} rows: its limit changes from row "
-                    f"to row, but the plan has one for all ({float(limits[0, i]):g}).",
-                    f"Say so: --limit {shlex.quote(f'{names[i]}={column}')}, here and "
-                    "in `revealed fit`.",
-                    details={"row": names[i], "column": column},
-                )
-    return None
 
 
 def _swapped(case: Case, bad: np.ndarray) -> Finding | None:

@@ -77,6 +77,9 @@ class Case:
     limits: np.ndarray | None = None
     """(B, k) numbers of the plan that every sample has its own of; None where there are none."""
 
+    limited: frozenset[tuple[str, int]] = frozenset()
+    """Vector of the problem and entry of each of them."""
+
     @property
     def given(self) -> np.ndarray:
         """(B, d + k) all that was known before a decision."""
@@ -105,7 +108,7 @@ class Case:
 def some(names: Sequence[str]) -> str:
     """`a, b, c and 12 more`."""
     shown = ", ".join(names[:SHOWN])
-    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
+    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN:,} more"
 
 
 def plural(count: int, noun: str, nouns: str | None = None) -> str:

@@ -61,7 +61,8 @@ def _always_reached(case: Case, feasible: np.ndarray) -> list[Finding]:
     if not len(X) or not problem.ub_rows.shape[0]:
         return []
     slack = problem.b_ub - problem.ub_rows.times(X)  # (B, m)
-    reached = np.flatnonzero((slack <= case.tol * (1.0 + np.abs(problem.b_ub))).all(axis=0))
+    close = case.tol * (1.0 + np.abs(np.where(np.isfinite(problem.b_ub), problem.b_ub, 0.0)))
+    reached = np.flatnonzero((slack <= close).all(axis=0))
     if not reached.size:
         return []
     names = [case.plan.inequalities[i] for i in reached]

@@ -6,8 +6,6 @@ Letters: B samples, d features, n variables.
 
 from __future__ import annotations
 
-import shlex
-
 import numpy as np
 
 from ..tables.names import bare
@@ -28,7 +26,6 @@ def check_suspicions(case: Case, feasible: np.ndarray) -> list[Finding]:
     """Findings about columns; which decisions are feasible plays no part."""
     return [
         *_leaks(case),
-        *_limits(case),
         *_counters(case),
         *_marks(case),
         *_spellings(case),
@@ -60,27 +57,6 @@ def _leaks(case: Case) -> list[Finding]:
             details={"column": column, "variable": variable},
         )
         for column, variable in found
-    ]
-
-
-def _limits(case: Case) -> list[Finding]:
-    """Columns that have the name of a row of the plan, and may be what limits it."""
-    rows = {*case.plan.equalities, *case.plan.inequalities}
-    named = [name for name in case.feature_names if name in rows]
-    if not named:
-        return []
-    one = len(named) == 1
-    asked = " ".join(f"--limit {shlex.quote(name)}" for name in named[:3])
-    return [
-        Finding(
-            Severity.NOTE,
-            "named-like-a-row",
-            f"{plural(len(named), 'column')} of the contexts {'has' if one else 'have'} the name "
-            f"of {'a row' if one else 'rows'} of the plan: {some(named)}.",
-            f"If {'it says what its limit is' if one else 'they say what its limits are'} on the "
-            f"day, say so: {asked}{' ...' if len(named) > 3 else ''}, here and in `revealed fit`.",
-            details={"columns": named},
-        )
     ]
 
 

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..plans import Limit
+from ..plans import Limit, planned, refuse_limits
 from ..problem import LinearProgram
 from ..store import FittedModel, Samples
 from ..tables import Feature
 
 LARGEST = 1e100
 """Numbers beyond this are no amounts."""
+NO_LIMIT = "no limit"
+"""What is said of a limit that is infinite."""
 
 
 class Controls:
@@ -24,9 +26,9 @@ class Controls:
 
     def __init__(self, model: FittedModel, samples: Samples) -> None:
         self._model, self._samples = model, samples
-        self._limits: dict[str, tuple[int, Limit]] = {}
+        self._limits: dict[str, list[int]] = {}
         for k, limit in enumerate(model.limits):  # one column may limit several rows
-            self._limits.setdefault(limit.column, (k, limit))
+            self._limits.setdefault(limit.column, []).append(k)
 
     def describe(self) -> list[dict[str, Any]]:
         """Of every feature, then of every limit, its name and where it may be moved."""
@@ -38,14 +40,18 @@ class Controls:
                 at = self._model.features.names.index(feature.columns[0])
                 values = self._samples.contexts[:, at] * feature.scale + feature.mean
                 told.append({"name": feature.name, **_range(values)})
-        for column, (k, limit) in self._limits.items():
+        for column, several in self._limits.items():
             assert self._samples.limits is not None
-            given = self._samples.limits[:, k]
-            told.append({"name": column, "limits": limit.name, **_range(given)})
+            own = planned(self._model.plan, self._model.limits[several[0]])
+            given = self._samples.limits[:, several[0]]
+            names = ", ".join(self._model.limits[k].name for k in several)
+            limits = {"name": column, "limits": names, "planned": own}
+            told.append(limits | _range(np.where(np.isnan(given), own, given)))
         return told
 
     def context(self, b: int) -> dict[str, Any]:
-        """The context of a sample; None for a limit that is the plan's own."""
+        """The context of a sample; of a limit None if it is the plan's own, and words if it is
+        none."""
         context: dict[str, Any] = {}
         Z, at = self._samples.contexts[b], 0
         for feature in self._model.features.features:
@@ -55,10 +61,11 @@ class Controls:
                 context[feature.name] = feature.levels[int(np.argmax([0.5, *part]))]
             else:
                 context[feature.name] = float(f"{part[0] * feature.scale + feature.mean:.12g}")
-        for column, (k, _) in self._limits.items():
+        for column, several in self._limits.items():
             assert self._samples.limits is not None
-            given = float(self._samples.limits[b, k])
-            context[column] = given if np.isfinite(given) else None
+            given = float(self._samples.limits[b, several[0]])
+            endless = NO_LIMIT if np.isinf(given) else None
+            context[column] = given if np.isfinite(given) else endless
         return context
 
     def encode(self, context: dict[str, Any]) -> np.ndarray:
@@ -66,14 +73,20 @@ class Controls:
         parts = [_encoded(feature, context) for feature in self._model.features.features]
         return np.concatenate([np.zeros(0), *parts])
 
-    def problem(self, context: dict[str, Any], b: int | None) -> LinearProgram:
+    def problem(self, context: dict[str, Any], b: int | None) -> LinearProgram | None:
         """The constraints under the limits of a context that someone made up; where it names none,
-        those of sample b, or else the plan's own."""
-        given = [self._given(limit, k, context, b) for k, limit in enumerate(self._model.limits)]
-        return self._model.plan_of(np.array([given])).problem
+        those of sample b, or else the plan's own. None where bounds leave no number."""
+        model = self._model
+        given = [self._given(limit, k, context, b) for k, limit in enumerate(model.limits)]
+        values = np.array([given])
+        try:
+            refuse_limits(model.plan, model.limits, values, lambda b, column: column)
+        except InputError:
+            return None
+        return model.plan_of(values).problem
 
     def _given(self, limit: Limit, k: int, context: dict[str, Any], b: int | None) -> float:
-        if context.get(limit.column) is not None:
+        if context.get(limit.column) not in (None, NO_LIMIT):
             return _number(limit.column, context[limit.column])
         if b is None or self._samples.limits is None:
             return np.nan

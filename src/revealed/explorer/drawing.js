@@ -67,7 +67,8 @@ function drawBars() {
     const label = shape("text", { x: left - 10, y: y + 15, "text-anchor": "end" }, fitted(name, left - 14));
     label.append(shape("title", {}, name));
     svg.append(label);
-    [["observed", observed[j]], ["predicted", predicted[j]]].forEach(([kind, value], line) => {
+    const bars = [["observed", observed[j]], ["predicted", predicted[j]]].slice(0, state.answer.predicted ? 2 : 1);
+    bars.forEach(([kind, value], line) => {
       const length = Math.abs(value) / most * room;
       svg.append(shape("rect", { class: `bar ${kind}`, x: left, y: y + 10 * line, width: Math.max(length, 1), height: 8, rx: 2 }));
       if (line === 0 || !same(observed[j], predicted[j]))

@@ -115,14 +115,15 @@ function fillFeatures() {
       label.append(name, select);
     } else {
       const step = feature.whole ? 1 : (feature.high - feature.low) / 200;
-      const given = state.context[feature.name];  // null: a limit that is the plan's own
-      const value = given === null ? feature.high : given;
+      const given = state.context[feature.name];  // null: a limit that is the plan's own; words: one that is none
+      const own = typeof given === "number" ? given : given === null ? feature.planned : null;
+      const value = own === null || own === undefined ? feature.high : own;
       const range = element("input", { type: "range", min: Math.min(feature.low, value),
         max: Math.max(feature.high, value), step: feature.whole ? 1 : "any", "aria-label": feature.name });
       const box = element("input", { type: "number", step: feature.whole ? 1 : "any", name: feature.name,
         "aria-label": `${feature.name}, exact value` });
-      range.value = value; box.value = given === null ? "" : figure(value);
-      if (given === null) box.placeholder = "as planned";
+      range.value = value; box.value = typeof given === "number" ? figure(value) : "";
+      if (typeof given !== "number") box.placeholder = given === null ? "as planned" : given;
       if (feature.limits) name.append(element("span", { class: "mark", title: `what ${feature.limits} of the plan is on this day` }, "limit"));
       range.addEventListener("input", () => { box.value = figure(Number(range.value)); change(feature.name, Number(range.value), name); });
       range.addEventListener("keydown", (event) => {

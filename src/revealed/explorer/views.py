@@ -78,36 +78,53 @@ class Explorer:
         Z, problem = self._controls.encode(context), self._controls.problem(context, b)
         return self._answer(Z, problem, b)
 
-    def _answer(self, Z: np.ndarray, problem: LinearProgram, b: int | None) -> dict[str, Any]:
+    def _answer(
+        self, Z: np.ndarray, problem: LinearProgram | None, b: int | None
+    ) -> dict[str, Any]:
+        """What the model makes of a context; `problem` is None where bounds leave no number."""
         plan = self.model.plan
         costs = self.model.costs(Z[None])
-        solution = problem.solve(costs)
-        solved = bool(np.asarray(solution.optimal)[0])
+        best, status = None, SolveStatus.INFEASIBLE
+        if problem is not None:
+            solution = problem.solve(costs)
+            status = SolveStatus(int(np.asarray(solution.status)[0]))
+            best = np.asarray(solution.x)[0] if status is SolveStatus.OPTIMAL else None
         told: dict[str, Any] = {
             "costs": (plan.sign * costs[0]).tolist(),
-            "solved": solved,
-            "impossible": int(np.asarray(solution.status)[0]) == SolveStatus.INFEASIBLE,
-            "predicted": np.asarray(solution.x)[0].tolist() if solved else None,
-            "alternatives": _alternatives(problem, costs[0], np.asarray(solution.x)[0])
-            if solved
-            else [],
+            "solved": best is not None,
+            "impossible": status is SolveStatus.INFEASIBLE,
+            "predicted": None if best is None else best.tolist(),
+            "alternatives": []
+            if problem is None or best is None
+            else _alternatives(problem, costs[0], best),
         }
-        if b is not None:
-            answer = project(costs, self._sets[[b]])
-            taken = self.samples.decisions[b]
-            told |= {
-                "distance": float(answer.distance[0]),
-                "distance_solved": bool(answer.solved[0]),
-                "excess": float(costs[0] @ taken - np.asarray(solution.objective)[0])
-                if solved
-                else None,
-                "repeated": solved and _same(np.asarray(solution.x)[0], taken),
-            }
-        return told
+        return told if b is None else told | self._beside(costs, problem, best, b)
+
+    def _beside(
+        self, costs: np.ndarray, problem: LinearProgram | None, best: np.ndarray | None, b: int
+    ) -> dict[str, Any]:
+        """The decision of sample b beside the best one; nothing is said of how good it is where
+        other limits than its own forbid it."""
+        taken, sets = self.samples.decisions[b], self._sets[[b]]
+        if self.model.limits:
+            allowed = problem is not None and problem.constraint_violation(taken[None])[0] <= SAME
+            sets = OptimalitySet(problem, taken[None], 0.0) if allowed else None
+        answer = None if sets is None else project(costs, sets)
+        known = answer is not None and best is not None
+        return {
+            "distance": None if answer is None else float(answer.distance[0]),
+            "distance_solved": answer is not None and bool(answer.solved[0]),
+            "excess": float(costs[0] @ (taken - best)) if known else None,
+            "repeated": best is not None and _same(best, taken),
+        }
 
     def _drawing(self) -> dict[str, Any] | None:
-        """A grid or a graph to draw decisions on; None where the plan has neither."""
-        return drawing_of(self.model.plan.problem.structure)
+        """A grid or a graph to draw decisions on; None where the plan has neither. Where limits
+        move the ends of paths, it has none."""
+        drawing = drawing_of(self.model.plan.problem.structure)
+        if drawing is not None and any(limit.part == "b_eq" for limit in self.model.limits):
+            drawing["ends"] = []
+        return drawing
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:

@@ -1,17 +1,27 @@
 """A planner's model with its names: variables, rows, what is minimised."""
 
 from .catalogue import from_catalogue
-from .limits import PARTS, Limit, find_limits, read_limits, with_limits
+from .limits import (
+    Limit,
+    find_limits,
+    limit_names,
+    planned,
+    read_limits,
+    refuse_limits,
+    with_limits,
+)
 from .plan import Plan
 from .read import read_plan
 
 __all__ = [
-    "PARTS",
     "Limit",
     "Plan",
     "find_limits",
     "from_catalogue",
+    "limit_names",
+    "planned",
     "read_limits",
     "read_plan",
+    "refuse_limits",
     "with_limits",
 ]

@@ -4,26 +4,33 @@
     budget=money           the same, in the column `money`
     upper:truck_3=free     the upper bound of a variable, or of a row with two sides; `lower:` too
     demand_*               every row whose name begins so and that has a column of its name
+    upper:truck_*=free_*   the same for other columns, in which * stands for what it stands for here
 
 Letters: B samples, k limits, n variables, m rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 import numpy as np
 
 from ..errors import InputError
 from ..problem import LinearProgram
 from ..tables.names import did_you_mean, listed, plain_name
-from ..tables.table import TableFile, require
+from ..tables.table import TableFile
 from .plan import Plan
+from .special import structure_with
 
 SIDES = ("lower", "upper")
-_JOINT = "="
+ENDLESS = 1e20
+"""What stands for no limit at all, as in model files; anything larger does too."""
+_JOINT, _STAR = "=", "*"
+
+Place = tuple[str, int]
+"""A vector of a problem, one of `PARTS`, and an entry of it."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,10 @@ class Limit:
     column: str
 
     @property
+    def place(self) -> Place:
+        return self.part, self.index
+
+    @property
     def told(self) -> str:
         """`budget`, or `budget from the column money`."""
         same = self.column == self.name
@@ -49,133 +60,188 @@ PARTS = ("b_eq", "b_ub", "lb", "ub")
 """Vectors of a `LinearProgram` that limits are entries of."""
 
 
+def limit_names(plan: Plan) -> dict[str, list[Place]]:
+    """What limits of a plan may be called, and what that stands for: several where a row has two
+    sides and none was said."""
+    rows: dict[str, list[Place]] = {}
+    sides: dict[str, list[Place]] = {}
+    for i, name in enumerate(plan.equalities):
+        rows.setdefault(name, []).append(("b_eq", i))
+    for i, (name, sign) in enumerate(zip(plan.inequalities, plan.row_sign, strict=True)):
+        rows.setdefault(name, []).append(("b_ub", i))
+        sides.setdefault(f"{SIDES[int(sign > 0)]}:{name}", []).append(("b_ub", i))
+    bounds: dict[str, list[Place]] = {
+        f"{side}:{name}": [(part, j)]
+        for side, part in zip(SIDES, ("lb", "ub"), strict=True)
+        for j, name in enumerate(plan.variables)
+    }
+    return sides | bounds | rows  # what is called the same is the last of these
+
+
 def find_limits(plan: Plan, asked: Sequence[str], columns: Sequence[str]) -> tuple[Limit, ...]:
     """The limits that someone asked for, each a name or name=column."""
-    found: list[Limit] = []
+    taken: dict[Place, Limit] = {}
+    names = limit_names(plan) if asked else {}
     for text in map(plain_name, asked):
-        for name, column in _pairs(plan, text, columns):
-            part, index = _place(plan, name)
-            found.append(Limit(part, index, name, column))
-    taken: dict[tuple[str, int], Limit] = {}
-    for limit in found:
-        before = taken.setdefault((limit.part, limit.index), limit)
-        if before is not limit and before.column != limit.column:
-            raise InputError(
-                f"--limit {limit.name} is given twice, with the columns {before.column!r} and "
-                f"{limit.column!r}; keep one."
-            )
+        for name, column in _pairs(plan, names, text, columns):
+            limit = Limit(*_place(plan, names, name), name, column)
+            before = taken.setdefault(limit.place, limit)
+            if before.column != column:
+                raise InputError(
+                    f"--limit {name} is given twice, with the columns {before.column!r} and "
+                    f"{column!r}; keep one."
+                )
     return tuple(taken.values())
 
 
-def _pairs(plan: Plan, text: str, columns: Sequence[str]) -> list[tuple[str, str]]:
+def _pairs(
+    plan: Plan, names: Mapping[str, object], text: str, columns: Sequence[str]
+) -> list[tuple[str, str]]:
     """(name, column) of what was asked for."""
-    known = {*_names(plan), *(f"{side}:{name}" for side in SIDES for name in _names(plan))}
-    if _JOINT in text and text not in known:
-        name, _, column = text.partition(_JOINT)
-        if not name.strip() or not column.strip():
-            raise InputError(f"--limit {text}: a row and a column were expected, as in row=column.")
-        return [(name.strip(), column.strip())]
-    if "*" not in text or text in known:
-        return [(text, text)]
-    there = set(columns)
-    pairs = [(name, name) for name in _names(plan) if fnmatchcase(name, text) and name in there]
+    name, column = _parted(names, text)
+    if not name or not column:
+        raise InputError(f"--limit {text}: a row and a column were expected, as in row=column.")
+    if _STAR not in name or name in names:
+        return [(name, column)]
+    if column.count(_STAR) not in (0, name.count(_STAR)):
+        raise InputError(
+            f"--limit {text}: every {_STAR} of the column stands for one of {name}, so it needs as "
+            "many."
+        )
+    there, pairs = set(columns), []
+    sought = re.compile("(.*)".join(map(re.escape, name.split(_STAR))))
+    for match in filter(None, map(sought.fullmatch, names)):
+        parts = iter(match.groups())
+        own = "".join(next(parts) if letter == _STAR else letter for letter in column)
+        if own in there:
+            pairs.append((match[0], own))
     if not pairs:
         raise InputError(
             f"--limit {text}: no row of {plan.name} has such a name and a column of the contexts "
-            f"with the same one; its rows are {listed(_names(plan))}."
+            f"{'with the same one' if name == column else f'such as {column}'}; its rows are "
+            f"{listed(_rows(plan))}, the columns {listed(columns)}."
         )
     return pairs
 
 
-def _names(plan: Plan) -> tuple[str, ...]:
-    """Of all rows, each once."""
+def _parted(names: Mapping[str, object], text: str) -> tuple[str, str]:
+    """Name and column; where a name has the mark between them in it, the one that is known."""
+    if text in names or _JOINT not in text:
+        return text, text
+    words = text.split(_JOINT)
+    splits = [(_JOINT.join(words[:k]), _JOINT.join(words[k:])) for k in range(1, len(words))]
+    name, column = next((pair for pair in splits if pair[0].strip() in names), splits[0])
+    return name.strip(), column.strip()
+
+
+def _rows(plan: Plan) -> tuple[str, ...]:
+    """Names of all rows, each once."""
     return tuple(dict.fromkeys([*plan.equalities, *plan.inequalities]))
 
 
-def _place(plan: Plan, name: str) -> tuple[str, int]:
+def _place(plan: Plan, names: Mapping[str, list[Place]], name: str) -> Place:
     """The vector and the entry that a name stands for."""
-    side, _, bare = name.partition(":")
-    if side in SIDES and bare in plan.variables:
-        return ("lb", "ub")[side == "upper"], plan.variables.index(bare)
-    if side in SIDES and bare in plan.inequalities:
-        turned = plan.row_sign < 0
-        at = [i for i in _all(plan.inequalities, bare) if turned[i] == (side == "lower")]
-        if len(at) == 1:
-            return "b_ub", at[0]
-        raise InputError(f"--limit {name}: the row {bare!r} has no {side} limit in {plan.name}.")
-    equal, unequal = _all(plan.equalities, name), _all(plan.inequalities, name)
-    if len(equal) + len(unequal) == 1:
-        return ("b_eq", equal[0]) if equal else ("b_ub", unequal[0])
-    if equal or unequal:
+    found = names.get(name, [])
+    if len(found) == 1:
+        return found[0]
+    if found:
         raise InputError(
-            f"--limit {name}: {plan.name} has {len(equal) + len(unequal)} limits of that name; say "
-            f"lower:{name} or upper:{name}."
+            f"--limit {name}: {plan.name} has {len(found)} limits of that name; say lower:{name} "
+            f"or upper:{name}."
         )
+    side, _, bare = name.partition(":")
+    if side in SIDES and bare in plan.equalities:
+        raise InputError(f"--limit {name}: the row {bare!r} is an equality; say {bare} alone.")
+    if side in SIDES and bare in plan.inequalities:
+        raise InputError(f"--limit {name}: the row {bare!r} has no {side} limit in {plan.name}.")
     if name in plan.variables:
         raise InputError(
             f"--limit {name}: that is a variable; say lower:{name} or upper:{name} for its bounds."
         )
-    names = _names(plan)
+    rows = _rows(plan)
     raise InputError(
-        f"--limit {name}: {plan.name} has no row of that name{did_you_mean(name, names)}; its rows "
-        f"are {listed(names)}. Bounds of a variable are called lower:NAME and upper:NAME."
+        f"--limit {name}: {plan.name} has no row of that name{did_you_mean(name, rows)}; its rows "
+        f"are {listed(rows)}. Bounds of a variable are called lower:NAME and upper:NAME."
     )
-
-
-def _all(names: Sequence[str], name: str) -> list[int]:
-    return [i for i, other in enumerate(names) if other == name]
 
 
 def read_limits(file: TableFile, plan: Plan, limits: Sequence[Limit]) -> np.ndarray:
     """(B, k) limits of a table of contexts as the planner writes them; NaN where a cell is empty,
     which stands for the plan's own."""
     columns = list(dict.fromkeys(limit.column for limit in limits))
-    require(file.path, file.names, columns)
+    _refuse_missing(file, limits)
     table = file.read(columns)
-    values = table.numbers[:, [columns.index(limit.column) for limit in limits]]
-    for limit, given in zip(limits, values.T, strict=True):
-        endless = np.isinf(given) if limit.part == "b_eq" else given == _never(plan, limit)
-        for b in np.flatnonzero(endless)[:1]:
-            raise InputError(
-                f"{table.where(int(b), limit.column)} is {given[b]:g}, which {limit.name} can "
-                "never be; an empty cell stands for the plan's own."
-            )
-    for j in sorted({limit.index for limit in limits if limit.part in ("lb", "ub")}):
-        low, high = (_bound(plan, limits, values, part, j) for part in ("lb", "ub"))
-        for b in np.flatnonzero(low > high)[:1]:
-            column = next(x.column for x in limits if x.part in ("lb", "ub") and x.index == j)
-            raise InputError(
-                f"{table.where(int(b), column)}: {plan.variables[j]} may then be no less than "
-                f"{low[b]:g} and no more than {high[b]:g}; no number is both."
-            )
+    place = {name: k for k, name in enumerate(columns)}
+    values = table.numbers[:, [place[limit.column] for limit in limits]]
+    values[values >= ENDLESS], values[values <= -ENDLESS] = np.inf, -np.inf
+    refuse_limits(plan, limits, values, table.where)
     return values
 
 
-def _never(plan: Plan, limit: Limit) -> float:
-    """The infinity that would leave no decision."""
-    from_below = limit.part == "lb" or (limit.part == "b_ub" and plan.row_sign[limit.index] < 0)
-    return np.inf if from_below else -np.inf
+def _refuse_missing(file: TableFile, limits: Sequence[Limit]) -> None:
+    there = set(file.names)
+    missing = [limit for limit in limits if limit.column not in there]
+    if missing:
+        name, column = missing[0].name, missing[0].column
+        others = list(dict.fromkeys(limit.column for limit in missing[1:]))
+        nor = f", nor {listed(others, 3)}" if others else ""
+        raise InputError(
+            f"{file.path.name} has no column {column!r}{did_you_mean(column, file.names)} that "
+            f"says what {name} is{nor}; its columns are {listed(file.names)}."
+        )
 
 
-def _bound(
-    plan: Plan, limits: Sequence[Limit], values: np.ndarray, part: str, j: int
-) -> np.ndarray:
-    """(B,) bounds of one variable on one side."""
-    bound = np.full(len(values), getattr(plan.problem, part)[j])
+def refuse_limits(
+    plan: Plan, limits: Sequence[Limit], values: np.ndarray, where: Callable[[int, str], str]
+) -> None:
+    """Refuse limits (B, k) that no decision could meet, whatever the others are; `where` tells the
+    place of a row and a column."""
+    sign = plan.row_sign
     for limit, given in zip(limits, values.T, strict=True):
-        if (limit.part, limit.index) == (part, j):
-            bound = np.where(np.isnan(given), bound, given)
-    return bound
+        from_below = limit.part == "lb" or (limit.part == "b_ub" and sign[limit.index] < 0)
+        never = np.inf if from_below else -np.inf  # leaves nothing
+        endless = np.isinf(given) if limit.part == "b_eq" else given == never
+        for b in np.flatnonzero(endless)[:1]:
+            raise InputError(
+                f"{where(int(b), limit.column)} is {given[b]:g}, which {limit.name} can never be; "
+                "an empty cell stands for the plan's own."
+            )
+    place = {limit.place: k for k, limit in enumerate(limits)}
+    for j in sorted({limit.index for limit in limits if limit.part in ("lb", "ub")}):
+        low, high = (_bound(plan, place.get((part, j)), values, part, j) for part in ("lb", "ub"))
+        for b in np.flatnonzero(low > high)[:1]:
+            k = place.get(("ub", j), place.get(("lb", j), 0))
+            raise InputError(
+                f"{where(int(b), limits[k].column)}: {plan.variables[j]} may then be no less than "
+                f"{low[b]:g} and no more than {high[b]:g}; no number is both."
+            )
+
+
+def _bound(plan: Plan, k: int | None, values: np.ndarray, part: str, j: int) -> np.ndarray:
+    """(B,) bounds of one variable on one side, of which limit k tells if there is one."""
+    own = getattr(plan.problem, part)[j]
+    if k is None:
+        return np.full(len(values), own)
+    return np.where(np.isnan(values[:, k]), own, values[:, k])
+
+
+def planned(plan: Plan, limit: Limit) -> float:
+    """What the plan itself says, as the planner writes it."""
+    own = float(getattr(plan.problem, limit.part)[limit.index])
+    return -own if limit.part == "b_ub" and plan.row_sign[limit.index] < 0 else own
 
 
 def with_limits(plan: Plan, limits: Sequence[Limit], values: np.ndarray) -> Plan:
     """The plan of B samples whose limits are `values` (B, k), NaN for the plan's own."""
-    problem = plan.problem
+    problem, sign = plan.problem, plan.row_sign
     vectors = {part: getattr(problem, part) for part in PARTS}
     for part in {limit.part for limit in limits}:
         vectors[part] = np.repeat(vectors[part][None], len(values), axis=0)
     for limit, given in zip(limits, values.T, strict=True):
-        turned = limit.part == "b_ub" and plan.row_sign[limit.index] < 0
+        turned = limit.part == "b_ub" and sign[limit.index] < 0
         column = vectors[limit.part][:, limit.index]
         column[:] = np.where(np.isnan(given), column, -given if turned else given)
-    return plan.with_problem(LinearProgram(problem.A_eq, A_ub=problem.A_ub, **vectors))
+    structure = structure_with(problem, vectors)
+    return plan.with_problem(
+        LinearProgram(problem.A_eq, A_ub=problem.A_ub, **vectors, structure=structure)
+    )

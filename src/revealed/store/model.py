@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..plans import PARTS, Limit, Plan, with_limits
+from ..plans import Limit, Plan, limit_names, refuse_limits, with_limits
 from ..tables import Feature, FeatureMap, Table, TableFile
 from ..tables.names import plain_name
 from .folder import WITH_LIMITS, Facts, Tensors, read_folder, tensor, write_folder
@@ -71,6 +71,11 @@ class FittedModel:
             )
         if not (np.isfinite(self.coef).all() and np.isfinite(self.intercept).all()):
             raise InputError("The coefficients of the model are not all finite.")
+        if self.samples is not None and self.limits:
+            own, size = self.samples.limits, (len(self.samples), len(self.limits))
+            if own is None or own.shape != size:
+                got = None if own is None else own.shape
+                raise InputError(f"The samples need `limits` of shape {size}; got {got}.")
 
     def costs(self, Z: np.ndarray) -> np.ndarray:
         """(B, n) costs of encoded contexts (B, d), to be minimised."""
@@ -128,9 +133,7 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
     plan = unpack_plan(facts.part("problem"), tensors)
     features = FeatureMap(tuple(_feature(item) for item in facts.parts("features")))
     _refuse_repeated(features)
-    limits = (
-        tuple(_limit(item, plan) for item in facts.parts("limits")) if facts.has("limits") else ()
-    )
+    limits = _limits(facts, plan, features)
     shape = (plan.problem.n_variables, len(features.names))
     return FittedModel(
         plan,
@@ -140,7 +143,7 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
         margin,
         plain_name(facts.get("key", str)) if facts.has("key") else None,
         facts.plain("training"),
-        _samples(facts, tensors, shape, limits) if facts.has("samples") else None,
+        _samples(facts, tensors, plan, shape, limits) if facts.has("samples") else None,
         limits,
     )
 
@@ -149,25 +152,53 @@ _SAMPLES = ("contexts", "decisions", "held")
 
 
 def _samples(
-    facts: Facts, tensors: Tensors, shape: tuple[int, int], limits: tuple[Limit, ...]
+    facts: Facts,
+    tensors: Tensors,
+    plan: Plan,
+    shape: tuple[int, int],
+    limits: tuple[Limit, ...],
 ) -> Samples:
     names = facts.words("samples")
     n, d = shape
-    size = (len(names), len(limits))
+    own = None
+    if limits:
+        own = tensor(tensors, "samples.limits", (len(names), len(limits)))
+        refuse_limits(plan, limits, own, lambda b, column: f"Sample {names[b]!r}: {column}")
     return Samples(
         names,
         _finite(tensors, "samples.contexts", (len(names), d)),
         _finite(tensors, "samples.decisions", (len(names), n)),
         tensor(tensors, "samples.held", (len(names),), "i"),
-        tensor(tensors, "samples.limits", size) if limits else None,
+        own,
     )
 
 
-def _limit(facts: Facts, plan: Plan) -> Limit:
+def _limits(facts: Facts, plan: Plan, features: FeatureMap) -> tuple[Limit, ...]:
+    """The limits of a model; one of the version that is for them has some."""
+    told = facts.get("version", int) >= WITH_LIMITS
+    if told != facts.has("limits"):
+        raise InputError(
+            f"{facts.where}: a model of version {WITH_LIMITS} has 'limits', and no other has any."
+        )
+    names = limit_names(plan) if told else {}
+    limits = tuple(_limit(item, names) for item in facts.parts("limits")) if told else ()
+    places, learnt = {limit.place for limit in limits}, {f.name for f in features.features}
+    if told and (len(places) != len(limits) or not limits):
+        raise InputError(f"{facts.where}: 'limits' must be different ones, at least one.")
+    for limit in limits:
+        if limit.column in learnt:
+            raise InputError(f"{facts.where}: {limit.column!r} is both a feature and a limit.")
+    return limits
+
+
+def _limit(facts: Facts, names: dict[str, list[tuple[str, int]]]) -> Limit:
     part, index = facts.get("part", str), facts.get("index", int)
-    if part not in PARTS or not 0 <= index < len(getattr(plan.problem, part)):
-        raise InputError(f"{facts.where}: there is no {part[:20]!r} number {index} in the plan.")
-    return Limit(part, index, *(plain_name(facts.get(name, str)) for name in ("name", "column")))
+    name, column = (plain_name(facts.get(word, str)) for word in ("name", "column"))
+    if names.get(name) != [(part, index)]:
+        raise InputError(
+            f"{facts.where}: in the plan {name[:40]!r} is not number {index} of {part[:20]!r}."
+        )
+    return Limit(part, index, name, column)
 
 
 def _feature(facts: Facts) -> Feature:

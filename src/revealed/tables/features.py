@@ -9,7 +9,7 @@ Letters: B rows, d features.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,13 +111,22 @@ class FeatureMap:
 
 
 def learn_features(
-    file: TableFile, *, key: str | None = None, ignore: Sequence[str] = ()
+    file: TableFile,
+    *,
+    key: str | None = None,
+    ignore: Sequence[str] = (),
+    apart: Iterable[str] = (),
 ) -> tuple[FeatureMap, np.ndarray, Table]:
-    """Look at a table of contexts for the first time: its features, (B, d) numbers, the table."""
+    """Look at a table of contexts for the first time: its features, (B, d) numbers, the table.
+    Columns to `ignore` and columns `apart`, which are limits of the plan, are no features."""
     require(file.path, file.names, ignore)
-    chosen = [name for name in file.names if name != key and name not in ignore]
+    left_out = {key, *ignore, *apart}
+    chosen = [name for name in file.names if name not in left_out]
     if not chosen:
-        raise InputError(f"{file.path.name} has no column left to learn from.")
+        raise InputError(
+            f"{file.path.name} has no column left to learn from. If costs are always the same, add "
+            "one that is 1 in every row."
+        )
     words = [name for name in chosen if file.is_text(name)]
     numbers = [name for name in chosen if name not in set(words)]
     table = file.read(numbers, [*words, *([key] if key else [])])
