@@ -105,11 +105,49 @@ def test_every_learner_follows_a_strong_signal(name, joint, periods):
     train, test = samples.take(slice(50)), samples.take(slice(50, None))
     learner = learners.LEARNERS[name]
     losses = []
-    for candidate in learner.candidates[-2:]:
+    for candidate in learner.candidates(joint=joint):
+        if candidate["ridge"] or candidate["shrink"] or candidate.get("noise"):
+            continue
         portfolios = learner.fit(train, 0, **candidate).decide(test)
         losses.append(((portfolios - test.portfolios) ** 2).sum(axis=1).mean())
     least = learners.solve(np.zeros(test.returns.shape), test.risk)
     assert min(losses) < 0.5 * ((least - test.portfolios) ** 2).sum(axis=1).mean()
+
+
+def test_shrinking_estimates_and_unshrinking_the_model_is_the_same_covariance(periods):
+    samples = learners.samples_of(periods, joint=True)
+    weights = learners.Weights(np.zeros(6), np.array([0.5, 0.2, 0.1]))
+    shrunk = weights.covariance(samples.shrunk(0.6))
+    np.testing.assert_allclose(weights.unshrunk(0.6).covariance(samples), shrunk, rtol=1e-12)
+    alone = weights.covariance(samples.shrunk(1.0))
+    np.testing.assert_allclose(alone, 0.8 * samples.known_risk * np.eye(N), rtol=1e-12)
+    known = learners.samples_of(periods, joint=False)
+    assert known.shrunk(0.6) is known
+
+
+@pytest.mark.parametrize("method", [learners.projections, learners.implicit, learners.two_stage])
+def test_a_ridge_holds_the_model_of_returns_back(method, periods):
+    own = {
+        learners.projections: {"power": 1, "noise": 0.5, "step": 0.1},
+        learners.implicit: {"criterion": "decision", "step": 0.1},
+        learners.two_stage: {},
+    }[method]
+    train = learners.samples_of(periods, joint=False).take(slice(40))
+    free, held = (method(train, 0, ridge=ridge, **own).returns for ridge in (0.0, 10.0))
+    assert np.linalg.norm(held) < 0.5 * np.linalg.norm(free)
+
+
+def test_the_distance_in_returns_is_that_to_the_explaining_ones(periods):
+    """The shortcut through returns less risk agrees with the sets of the portfolio problem."""
+    samples = learners.samples_of(periods, joint=False).take(slice(20))
+    costs = samples.features @ np.array([0.3, 0.1, -0.2, 0.4, 0.2, -0.1])
+    problem = rv.problems.portfolio(samples.risk, gamma=learners.GAMMA)
+    sets = rv.OptimalitySet(problem, samples.portfolios, 0.0)
+    linear = rv.LinearProgram(A_eq=np.ones((1, N)), b_eq=1.0)
+    plain = rv.OptimalitySet(linear, samples.portfolios, 0.0)
+    risk = learners.GAMMA * np.einsum("tij,tj->ti", samples.risk, samples.portfolios)
+    short = rv.project(risk - costs, plain).distance
+    np.testing.assert_allclose(short, rv.project(costs, sets).distance, rtol=1e-6, atol=1e-8)
 
 
 # --- implicit differentiation --------------------------------------------------------------------
@@ -245,6 +283,8 @@ def test_the_benchmark_runs_in_small(tmp_path, capsys):
     assert content["targets"] == []
     told = {(row["part"], row["learner"]) for row in content["results"]}
     assert len(told) == 2 * (len(learners.LEARNERS) + len(bench.REFERENCES))
+    chosen = {(row["learner"], row.get("chosen_by")) for row in content["results"]}
+    assert {(name, by) for name in learners.LEARNERS for by in bench.CHOICES} <= chosen
     for row in content["results"]:
         assert row["regret"] >= -1e-6  # nothing beats hindsight
         assert row["decision_loss"] >= 0

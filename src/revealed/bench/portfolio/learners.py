@@ -2,6 +2,9 @@
 
     returns   c_j = theta . features_j          covariance   known, or   Q = sum_k a_k estimate_k
 
+Validation chooses how much of a ridge holds theta back, and how far covariances shrink towards
+their diagonal; the ranges are the same for all who descend.
+
 Letters: T periods, n assets, p features, K covariance estimates.
 """
 
@@ -14,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._conic import svec, triangle
-from ...data.prices import PortfolioPeriods
+from ..._conic import svec
+from ...data.prices import ESTIMATES, PortfolioPeriods
 
 GAMMA = 1.0
 """Aversion to risk, for returns in per cent of a week: portfolios in hindsight hold about six of
 the twenty stocks."""
+YEAR, VARIANCES = (ESTIMATES.index(f"a year's {name}") for name in ("covariance", "variances"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +49,18 @@ class Samples:
         estimates = None if self.estimates is None else self.estimates[index]
         return replace(self, **own, estimates=estimates, portfolios=self.portfolios[index])
 
+    @property
+    def known_risk(self) -> np.ndarray:
+        """(T, n, n) the covariance of the year before, which is known when deciding."""
+        return self.risk if self.estimates is None else self.estimates[:, YEAR]
+
+    def shrunk(self, share: float) -> Samples:
+        """With every estimate moved towards the variances alone by a share of the way."""
+        if self.estimates is None or not share:
+            return self
+        alone = self.estimates[:, [VARIANCES]]
+        return replace(self, estimates=(1 - share) * self.estimates + share * alone)
+
 
 @dataclass(frozen=True, eq=False)
 class Weights:
@@ -63,6 +79,13 @@ class Weights:
         if self.risk is None or samples.estimates is None:
             return samples.risk
         return np.einsum("k,tkij->tij", self.risk, samples.estimates)
+
+    def unshrunk(self, share: float) -> Weights:
+        """The same model for estimates as they are, of one fitted to shrunk ones."""
+        if self.risk is None:
+            return self
+        alone = np.arange(len(self.risk)) == VARIANCES
+        return replace(self, risk=(1 - share) * self.risk + share * self.risk.sum() * alone)
 
 
 def samples_of(periods: PortfolioPeriods, *, joint: bool) -> Samples:
@@ -146,45 +169,72 @@ class _Model:
         return Weights(self.theta.detach().numpy(), mix)
 
 
-def _descend(train: Samples, seed: int, step: float, loss: Callable[..., Any]) -> Weights:
-    """Adam on `loss(c, Q, part, rows)`, with steps that fall like 1 / epoch."""
+def _descend(
+    train: Samples, seed: int, step: float, ridge: float, loss: Callable[..., Any]
+) -> Weights:
+    """Adam on `loss(c, Q, part, rows)`, with steps that fall like 1 / epoch.
+
+    The ridge is a share of the loss before learning, so that it means the same for every loss.
+    """
     import torch
 
     rng, model = np.random.default_rng(seed), _Model(train)
     optimiser = torch.optim.Adam(model.parameters, lr=step)
+    held = 0.0
+    if ridge:
+        with torch.no_grad():
+            held = ridge * abs(float(loss(*model.predict(train), train, np.arange(len(train)))))
     for epoch in range(EPOCHS):
         optimiser.param_groups[0]["lr"] = step / (1 + epoch)
         for rows in np.array_split(rng.permutation(len(train)), max(1, len(train) // BATCH)):
             part = train.take(rows)
             optimiser.zero_grad()
-            loss(*model.predict(part), part, rows).backward()
+            value = loss(*model.predict(part), part, rows) + 0.5 * held * model.theta.square().sum()
+            value.backward()
             optimiser.step()
     return model.weights()
 
 
-def projections(train: Samples, seed: int, power: int, margin: float, step: float) -> Weights:
-    """The distance to the explaining sets; sees portfolios, no return and no true covariance."""
+DRAWS = 4
+"""Draws of noise for each sample, in pairs of opposite sign."""
+DELTA = 10.0
+"""Where the bounded distance bends, in per cent a week: about as far as predictions are off."""
+
+
+def projections(
+    train: Samples, seed: int, power: int | str, noise: float, step: float, ridge: float
+) -> Weights:
+    """The distance to returns that explain; sees portfolios, no return and no true covariance.
+
+    A portfolio x* is the best one for (c, Q) where it is the best for the returns c - gamma Q x*
+    alone. With `noise`, the mean over draws added to c, as in SmoothedProjectionLoss, but scattered
+    like returns are: with the known covariance, `noise` standard deviations long.
+    """
     import torch
 
     from ...losses import ProjectionLoss
     from ...optimality import OptimalitySet
-    from ...problems.portfolios import portfolio
+    from ...problem import LinearProgram
 
-    n, joint = train.returns.shape[1], train.estimates is not None
-    problem = portfolio(n_assets=n, gamma=GAMMA) if joint else portfolio(train.risk, gamma=GAMMA)
-    sets = OptimalitySet(problem, train.portfolios, margin)
-    distance = ProjectionLoss(problem, margin=margin, power=power, threads=1)
-    row, column, factor = triangle(n)
-    scale = torch.tensor(factor)
+    problem = LinearProgram(A_eq=np.ones((1, train.returns.shape[1])), b_eq=1.0)
+    sets = OptimalitySet(problem, train.portfolios, margin=0.0)
+    distance = ProjectionLoss(problem, margin=0.0, power=power, delta=DELTA, threads=1)
+    roots = torch.tensor(noise * np.linalg.cholesky(train.known_risk))
+    generator = torch.Generator().manual_seed(seed)
 
     def loss(c: Any, Q: Any, part: Samples, rows: np.ndarray) -> Any:
-        predicted = torch.cat([c, Q[:, row, column] * scale], dim=1) if joint else c
-        return distance(predicted, sets[rows])
+        x = torch.tensor(part.portfolios)
+        costs = GAMMA * (Q @ x[:, :, None])[:, :, 0] - c
+        if not noise:
+            return distance(costs, sets[rows])
+        half = torch.randn((DRAWS // 2, *c.shape), generator=generator, dtype=c.dtype)
+        draws = torch.einsum("tij,ktj->kti", roots[rows], torch.cat([half, -half]))
+        return distance((costs + draws).flatten(0, 1), sets[np.tile(rows, DRAWS)])
 
-    return _descend(train, seed, step, loss)
+    return _descend(train, seed, step, ridge, loss)
 
 
-def implicit(train: Samples, seed: int, criterion: str, step: float) -> Weights:
+def implicit(train: Samples, seed: int, criterion: str, step: float, ridge: float) -> Weights:
     """Through the best portfolio: `criterion="decision"` compares it with the one in hindsight,
     1/2 |x - x*|^2; "objective" asks what it was worth, which needs the true returns and risk."""
     import torch
@@ -198,47 +248,47 @@ def implicit(train: Samples, seed: int, criterion: str, step: float) -> Weights:
         risk = torch.einsum("ti,tij,tj->t", x, torch.tensor(part.risk), x)
         return (0.5 * GAMMA * risk - (torch.tensor(part.returns) * x).sum(1)).mean()
 
-    return _descend(train, seed, step, loss)
+    return _descend(train, seed, step, ridge, loss)
 
 
 # --- all of them ---------------------------------------------------------------------------------
+
+
+STEPS, RIDGES, SHRINK, NOISE = (0.03, 0.3), (0.0, 0.03, 0.1), (0.0, 0.6, 0.9), (0.0, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
 class Learner:
     """A way to fit, the settings that validation chooses from, and what it is told."""
 
-    fit: Callable[..., Weights]
-    candidates: tuple[dict[str, Any], ...]
+    method: Callable[..., Weights]
+    settings: dict[str, tuple[Any, ...]]
+    """Values to try of each; all learners may also shrink covariances where Q is unknown."""
     needs_returns: bool
-    """Whether it sees true returns; validation then judges by the true objective, else by the
-    decision loss."""
+    """Whether fitting sees true returns and covariances."""
     random: bool = True
 
+    def candidates(self, *, joint: bool) -> tuple[dict[str, Any], ...]:
+        """Every combination."""
+        options = {**self.settings, "shrink": SHRINK if joint else (0.0,)}
+        return tuple(dict(zip(options, c, strict=True)) for c in product(*options.values()))
 
-def _candidates(**options: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
-    return tuple(dict(zip(options, chosen, strict=True)) for chosen in product(*options.values()))
+    def fit(self, train: Samples, seed: int, shrink: float, **settings: Any) -> Weights:
+        return self.method(train.shrunk(shrink), seed, **settings).unshrunk(shrink)
 
 
-STEPS = (0.01, 0.03, 0.1, 0.3)
+def _descent(method: Callable[..., Weights], *, needs_returns: bool, **own: Any) -> Learner:
+    options = {name: value if isinstance(value, tuple) else (value,) for name, value in own.items()}
+    return Learner(method, {**options, "step": STEPS, "ridge": RIDGES}, needs_returns)
+
+
 LEARNERS = {
     "two-stage regression": Learner(
-        two_stage, _candidates(ridge=(0.0, 1.0, 10.0, 100.0)), needs_returns=True, random=False
+        two_stage, {"ridge": (0.0, 1.0, 10.0, 100.0)}, needs_returns=True, random=False
     ),
-    "implicit, objective": Learner(
-        implicit, _candidates(criterion=("objective",), step=STEPS), needs_returns=True
-    ),
-    "implicit, decisions": Learner(
-        implicit, _candidates(criterion=("decision",), step=STEPS), needs_returns=False
-    ),
-    "ours, squared": Learner(
-        projections,
-        _candidates(power=(2,), margin=(0.0, 1.0), step=(0.03, 0.3)),
-        needs_returns=False,
-    ),
-    "ours, plain": Learner(
-        projections,
-        _candidates(power=(1,), margin=(0.0, 1.0), step=(0.03, 0.3)),
-        needs_returns=False,
-    ),
+    "implicit, objective": _descent(implicit, criterion="objective", needs_returns=True),
+    "implicit, decisions": _descent(implicit, criterion="decision", needs_returns=False),
+    "ours, bounded": _descent(projections, power="bounded", noise=NOISE, needs_returns=False),
+    "ours, plain": _descent(projections, power=1, noise=NOISE, needs_returns=False),
+    "ours, squared": _descent(projections, power=2, noise=NOISE, needs_returns=False),
 }
