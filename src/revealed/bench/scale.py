@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .record import surroundings
+from .record import surroundings, write_json
 from .tables import Table, show
 
 PROBLEM = "grid_shortest_path(5, 5, directed='right-down')"
@@ -59,8 +59,7 @@ def run(args: argparse.Namespace) -> int:
     show([_table(lines)])
     print(f"time grows with the number of decisions to the power {slope:.2f}")
     if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(json.dumps(report, indent=1) + "\n")
+        write_json(args.out, report)
     return 0 if all(line["within_budget"] and line["code"] == 0 for line in lines) else 1
 
 
