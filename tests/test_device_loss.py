@@ -1,5 +1,10 @@
 """Losses of sets on a device: the same numbers as from the host, on every device there is."""
 
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 import torch
@@ -12,11 +17,14 @@ from revealed.losses import (
     StraightThroughLoss,
     projection_loss,
 )
-from revealed.projection.gpu import DeviceSets
+from revealed.losses._device import distance_on_device, weigh_by_kernel
+from revealed.projection.gpu import DeviceSets, project_on_device
+from revealed.projection.gpu.check import mend_interpreter
 
 CUDA = torch.cuda.is_available()
 DEVICES = ["cpu", *(["cuda"] if CUDA else [])]
 needs_cuda = pytest.mark.skipif(not CUDA, reason="No GPU here.")
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 TOLERANCE = {"rtol": 1e-6, "atol": 1e-7}
 
 
@@ -174,6 +182,47 @@ def test_unsolved_projections_are_counted_without_a_word(case, device, monkeypat
     loss_fn(q, there)
     assert loss_fn.unsolved == 4
     assert loss_fn.size.shape == (12,)
+
+
+# --- the kernel at the end of a loss -------------------------------------------------------------
+
+
+@pytest.mark.skipif(not (CUDA or INTERPRETED), reason="Neither a GPU nor Triton's interpreter.")
+@pytest.mark.parametrize("power", [2, 1, "huber"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_kernel_weighs_as_plain_torch_does(case, power, dtype, weighted):
+    if INTERPRETED:
+        mend_interpreter()
+    sets, costs = case
+    device = "cpu" if INTERPRETED else "cuda"
+    q = torch.tensor(costs, dtype=dtype, device=device)
+    q[3] = torch.tensor(rv.project(costs, sets).point[3])  # at distance 0, or a rounding of it
+    index = torch.tensor([3, 7, 1, 4], device=device)
+    share = torch.linspace(0, 1, 4, dtype=torch.float64, device=device) if weighted else 0.25
+    for there, own in ((sets.to(device)[index], q[index]), (sets.to(device)[:4], q[:4])):
+        p = project_on_device(own, there)
+        p.solved[1] = False
+        missed = torch.full((), 5, dtype=torch.int64, device=device)
+        found = weigh_by_kernel(own, there, p, power, 0.3, share, missed)
+        value, gradient = distance_on_device(own, there, p, power, 0.3)
+        rows = share[:, None] if weighted else share
+        torch.testing.assert_close(found[0], share * value)
+        torch.testing.assert_close(found[1], (rows * gradient).to(dtype), rtol=1e-6, atol=1e-9)
+        assert int(missed) == 6
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed.")
+def test_the_kernel_weighs_the_same_in_tritons_interpreter():
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--noconftest", "-q", __file__, "-k", "kernel_weighs_as"],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "24 passed" in done.stdout
 
 
 # --- sets ----------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""Batches that stay on a GPU: what can be checked of them without waiting for it.
+"""Batches that stay on a GPU: what can be checked of them without waiting for it, and what the
+device offers.
 
 torch is never imported here: a tensor can only arrive if the caller has imported torch already.
 """
@@ -6,6 +7,8 @@ torch is never imported here: a tensor can only arrive if the caller has importe
 from __future__ import annotations
 
 import sys
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from ._arrays import batch_shape_message, is_torch
@@ -39,3 +42,17 @@ def as_device_costs(costs: Any, n: int, name: str = "costs") -> Any:
         raise ShapeError(batch_shape_message(tuple(costs.shape), n, name))
     costs = costs.detach()
     return (costs if costs.is_floating_point() else costs.double()).contiguous()
+
+
+@cache
+def has_triton() -> bool:
+    """Whether there are kernels to launch."""
+    return find_spec("triton") is not None
+
+
+@cache
+def processors(device: Any) -> int:
+    """Multiprocessors of a CUDA device; 1 elsewhere."""
+    if device.type != "cuda":
+        return 1
+    return sys.modules["torch"].cuda.get_device_properties(device).multi_processor_count

@@ -12,11 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._device import has_triton
 from ..projection import Projection
 from ..projection.gpu import DeviceSets, project_on_device
 from ._distance import length_of, value_and_gradient
 from ._memory import MOST_LINES, DeviceMemory
-from ._reduce import check_weights_shape
+from ._reduce import check_weights_shape, working_dtype
 
 FINE, COARSE = 1e-8, 1e-6
 """Residuals asked for. The coarse one is for costs shorter than float64: in float32 their rounding
@@ -49,9 +50,23 @@ class OnDevice:
             places = self.memory.places(index, len(costs))
             p = project_on_device(costs, sets, warm_start=rows, places=places, **options)
             self.memory.keep(places, p.multipliers)
-        self._count(p)
         self._costs, self._sets, self._last = costs, sets, p
         return p
+
+    def weigh(self, power: int | str, delta: float, share: Any) -> tuple[Tensor, Tensor]:
+        """Values (B,) and gradients (B, n) of the last projection, times a share: one number or
+        (B,). Counts what was not solved."""
+        costs, sets, p = self._costs, self._sets, self._last
+        assert costs is not None
+        assert sets is not None
+        assert p is not None
+        missed = self._room_for_missed(p.solved.device)
+        if costs.is_cuda and power in WEIGHED and len(costs) and has_triton():
+            return weigh_by_kernel(costs, sets, p, power, delta, share, missed)
+        missed += (~p.solved).sum()
+        value, gradient = distance_on_device(costs, sets, p, power, delta)
+        rows = share[:, None] if isinstance(share, Tensor) else share
+        return share * value, rows * gradient
 
     def projection(self) -> Projection | None:
         """Of the last call, in numpy arrays."""
@@ -70,11 +85,10 @@ class OnDevice:
         """Projections of all calls so far that ended above their tolerance."""
         return 0 if self._missed is None else int(self._missed)
 
-    def _count(self, p: Projection) -> None:
-        device = p.solved.device
+    def _room_for_missed(self, device: torch.device) -> Tensor:
         if self._missed is None or self._missed.device != device:
             self._missed = torch.full((), self.unsolved(), dtype=torch.int64, device=device)
-        self._missed += (~p.solved).sum()
+        return self._missed
 
 
 def tolerance(costs: Tensor) -> float:
@@ -88,6 +102,48 @@ def distance_on_device(
     """Values (B,) and gradients (B, n) of the samples, float64."""
     size = length_of(q, sets.margins) if power == 1 else None
     return value_and_gradient(q, p, size, power, delta)
+
+
+WEIGHED = (1, 2, "huber")
+"""Forms that have a kernel."""
+
+
+def weigh_by_kernel(
+    costs: Tensor,
+    sets: DeviceSets,
+    p: Projection,
+    power: int | str,
+    delta: float,
+    share: Any,
+    missed: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """What `OnDevice.weigh` says of at least one sample, in one launch."""
+    from ._weigh_kernel import weigh_kernel
+
+    weighted, size = isinstance(share, Tensor), costs.shape[1]
+    value = torch.empty_like(p.distance)
+    gradient = torch.empty(costs.shape, dtype=working_dtype(costs), device=costs.device)
+    kernel: Any = weigh_kernel
+    kernel[(len(costs),)](
+        costs.contiguous(),
+        p.point,
+        p.distance,
+        p.solved.view(torch.uint8),
+        sets.table.margins,
+        p.iterations if sets.index is None else sets.index,
+        share.contiguous() if weighted else p.distance,  # not looked at
+        value,
+        gradient,
+        missed,
+        size,
+        int(sets.index is not None),
+        1.0 if weighted else share,
+        delta,
+        POWER=power,
+        WEIGHTED=weighted,
+        C=1024,
+    )
+    return value, gradient
 
 
 def with_device_weights(weights: Any, sets: DeviceSets) -> Any:

@@ -33,7 +33,13 @@ from ._base import DecisionLoss, check_same_form, own_instances, refuse_non_tens
 from ._device import OnDevice, distance_on_device, with_device_weights
 from ._distance import BENT, check_delta, check_power, length_of, value_and_gradient
 from ._memory import Memory, as_keys
-from ._reduce import check_reduction, reduce_with_gradient, with_own_weights
+from ._reduce import (
+    check_reduction,
+    reduce_with_gradient,
+    share_of_each,
+    with_known_gradient,
+    with_own_weights,
+)
 
 
 class UnsolvedProjectionWarning(UserWarning):
@@ -208,9 +214,10 @@ class ProjectionLoss(DecisionLoss):
             keys = None if index is None else as_keys(index, len(costs))
         q = costs.detach()
         p = self._device.project(q, sets, keys if self.warm_start else None, threads=self.threads)
-        each = distance_on_device(q, sets, p, self.power, self.delta)
         weights = with_device_weights(weights, sets)
-        return reduce_with_gradient(costs, *each, reduction=self.reduction, weights=weights)
+        share = share_of_each(p.distance, weights, self.reduction)
+        each = self._device.weigh(self.power, self.delta, share)
+        return with_known_gradient(costs, *each, self.reduction)
 
     def _check_device_sets(self, sets: DeviceSets) -> DeviceSets:
         """What can be known without asking the device."""

@@ -29,22 +29,38 @@ def reduce_with_gradient(
     """The weighted mean, sum or list of `value` (B,), with `gradient` (B, n) as its derivative.
 
     Both come in float64, as numpy arrays or tensors, and are reduced where they are; only results
-    travel to the device of `costs`. Half-precision costs get a float32 loss: three digits would
-    hide its progress.
+    travel to the device of `costs`.
     """
-    if weights is None:
-        # Nothing to average: the mean of nothing is 0 here, so an odd batch cannot end a training.
-        share = 1.0 / max(1, len(value)) if reduction == "mean" else 1.0
-        value, gradient = share * value, share * gradient
-    else:
-        share = _shares(weights, value, reduction)
-        value, gradient = share * value, share[:, None] * gradient
+    share = share_of_each(value, weights, reduction)
+    over_entries = share if weights is None else share[:, None]
+    return with_known_gradient(costs, share * value, over_entries * gradient, reduction)
+
+
+def share_of_each(value: Any, weights: Any, reduction: str) -> Any:
+    """What the losses (B,) are multiplied by before they are added up: one number where there are
+    no weights, else (B,) of the kind of `value`."""
+    if weights is not None:
+        return _shares(weights, value, reduction)
+    # Nothing to average: the mean of nothing is 0 here, so an odd batch cannot end a training.
+    return 1.0 / max(1, len(value)) if reduction == "mean" else 1.0
+
+
+def with_known_gradient(costs: Tensor, value: Any, gradient: Any, reduction: str) -> Tensor:
+    """`value` (B,), added up unless there is no reduction, with a derivative that is known.
+
+    Half-precision costs get a float32 loss: three digits would hide its progress.
+    """
     if reduction != "none":
         value = value.sum()
-    work = costs.dtype if costs.dtype in (torch.float32, torch.float64) else torch.float32
+    work = working_dtype(costs)
     return _WithGradient.apply(
         costs, (_tensor(value, work, costs.device), _tensor(gradient, work, costs.device))
     )
+
+
+def working_dtype(costs: Tensor) -> torch.dtype:
+    """What a loss of these costs, and its gradient on the way to them, are told in."""
+    return costs.dtype if costs.dtype in (torch.float32, torch.float64) else torch.float32
 
 
 def _tensor(values: Any, dtype: torch.dtype, device: torch.device) -> Tensor:

@@ -92,11 +92,18 @@ def measure(args: argparse.Namespace, device: str, settings: dict[str, Any]) -> 
     for kind in kinds:
         task = Task.draw(kind, device, settings["samples"], small=args.quick)
         for regime in REGIMES:
-            for captured in (True, False) if torch.device(device).type == "cuda" else (False,):
+            for captured in _ways_to_launch(torch.device(device).type, regime):
                 pair = Entrants(task, regime, settings["model"], settings["batch"], captured)
                 row = pair.take_turns(settings["rounds"]) | {"bound": _bound(kind, device)}
                 _say(row)
                 yield row
+
+
+def _ways_to_launch(kind: str, regime: Any) -> tuple[bool, ...]:
+    """Whether as a graph; launch by launch too where training spends most of its time."""
+    if kind != "cuda":
+        return (False,)
+    return (True, False) if regime.near and regime.warm else (True,)
 
 
 def _bound(kind: Any, device: str) -> float:

@@ -8,15 +8,13 @@ Letters: B instances, N nodes, E edges, D slots of a node.
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..._device import as_device_costs
+from ..._device import as_device_costs, has_triton, processors
 from ...errors import InputError
 from ...problem import LinearProgram
 from ..solution import Solution
@@ -76,7 +74,7 @@ def solve_paths_on_device(
 
 def _by_kernel(costs: Tensor, method: str) -> bool:
     if method == "auto":
-        return costs.is_cuda and _has_triton()
+        return costs.is_cuda and has_triton()
     return method == "triton"
 
 
@@ -85,7 +83,7 @@ def _launch(costs: Tensor, slots: Slots, ends: tuple[Tensor, Tensor], launch: La
 
     paths_kernel: Any = kernel.paths_kernel  # a type checker takes it for a plain function
     B, N, D = len(costs), slots.n_nodes, slots.depth
-    programs, chunk, warps = launch.shape(B, N, _processors(costs.device))
+    programs, chunk, warps = launch.shape(B, N, processors(costs.device))
     words, links = (D + 2) * N, 3 * N
     programs = max(1, min(programs, MOST_SCRATCH // (words + links)))
 
@@ -118,15 +116,3 @@ def _launch(costs: Tensor, slots: Slots, ends: tuple[Tensor, Tensor], launch: La
     shape = {"C": chunk, "U": slots.unroll, "CYCLIC": slots.cyclic}
     paths_kernel[(programs,)](**arguments, **shape, num_warps=warps, num_stages=1)
     return answer
-
-
-@cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
-
-
-@cache
-def _processors(device: torch.device) -> int:
-    if device.type != "cuda":
-        return 1
-    return torch.cuda.get_device_properties(device).multi_processor_count

@@ -6,13 +6,13 @@ Nothing here waits for the device: no size, flag or result is read back.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from ..._device import processors
 from ..kernel import STILL
 from ..result import Projection
 from .plan import Band
@@ -21,7 +21,8 @@ from .sets import DeviceSets
 QUICK_STEPS = 24
 PATIENCE = 7
 """As on the CPU, but with more trust in Newton: here a step of the interior point costs twice as
-much, and a small batch is done when its slowest instance is."""
+much, and a small batch is done when its slowest instance is. Twice as many from a warm start, which
+is nearer: on boards to be matched one in twenty would otherwise end a few steps too early."""
 FAIR = 0.1
 """Once a step was exact, or the start was a warm one, a residual of this share of the tolerance is
 good enough."""
@@ -83,7 +84,7 @@ def launch_all(
     if len(plan.source) < plan.n_rows:  # the kernels fill the others
         out.multipliers.zero_()
     due = torch.empty(len(costs), dtype=torch.int8, device=costs.device)
-    programs = min(len(costs), _processors(costs.device) * launch.per_processor)
+    programs = min(len(costs), processors(costs.device) * launch.per_processor)
     grid = (programs,)
     shared = _instances(costs, sets, out, launch, programs) | _lists(band)
     bounds = len(plan.source) > plan.n_equalities
@@ -180,7 +181,7 @@ def _instances(
         "n_ub": plan.n_rows - plan.n_equalities,
         "C": min(launch.chunk, band.chunk),
         "G": _power_of_two(band.rows.size, launch.rows),
-        "num_warps": launch.warps_for(len(costs), _processors(costs.device)),
+        "num_warps": launch.warps_for(len(costs), processors(costs.device)),
         "num_stages": 1,  # the loops are for latency, not for pipelines
     }
     if launch.registers is not None and costs.device.type == "cuda":
@@ -258,10 +259,3 @@ def scratch_size(band: Band) -> int:
     vectors = 128 * (W + 1) + 4 * M + 7 * N + 8 * M + 1 + M + band.pairs.size
     tiles = W * (W + 1) + (2 * H + W) + 2 * (2 * H * W + W * (W - 1) // 2 + W)
     return -(-(vectors + 256 * tiles) // 16) * 16
-
-
-@cache
-def _processors(device: torch.device) -> int:
-    if device.type != "cuda":
-        return 1
-    return torch.cuda.get_device_properties(device).multi_processor_count

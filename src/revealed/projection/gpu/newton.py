@@ -327,6 +327,7 @@ def newton_kernel(
 
     Starts where `warm` from the multipliers at `start`, but afresh from a line that is not finite.
     A warm start within the tolerance is an answer; else it aims higher, and a fresh one highest.
+    `patience` is doubled for it.
     """
     program = tl.program_id(0)
     scratch = scratch_ptr + program.to(tl.int64) * stride
@@ -378,8 +379,9 @@ def newton_kernel(
             )  # fmt: skip
         tl.debug_barrier()
         steps = newton_steps(
-            cap, patience, tl.where(known > 0, tol, still), tl.where(known > 0, fair, still), fair,
-            cost, states, inverse, margin, size, t, r, dt, v, rhs, d, scale, zeta, least, kind,
+            cap, patience * (1 + known), tl.where(known > 0, tol, still),
+            tl.where(known > 0, fair, still), fair, cost, states, inverse, margin, size,
+            t, r, dt, v, rhs, d, scale, zeta, least, kind,
             values, inverses, below, above, board, swap,
             col_take, col_weight, col_length, row_take, row_weight, row_length,
             pair_take, pair_weight, pair_rows, pair_length, opening, entering, middle,

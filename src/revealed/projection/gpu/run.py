@@ -9,14 +9,13 @@ Letters: B instances, n cost entries.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..._device import has_triton
 from ...errors import InputError, ShapeError
 from ..result import Projection
 from .launch import Launch, Start, launch_all
@@ -110,7 +109,7 @@ def project_tensors(
 
 
 def _by_kernel(sets: DeviceSets, method: str) -> bool:
-    possible = sets.plan.band is not None and _has_triton()
+    possible = sets.plan.band is not None and has_triton()
     if method == "triton" and not possible:
         raise InputError(
             "The Triton kernels need triton, one matrix for all instances, and a band of at most "
@@ -145,11 +144,6 @@ def _by_cpu(
 
 def _each(p: Projection, function: Callable[[Any], Any]) -> Projection:
     return Projection(*(function(getattr(p, name)) for name in Projection.__dataclass_fields__))
-
-
-@cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
 
 
 def _read_start(warm_start: Any, places: Tensor | None, sets: DeviceSets) -> Start | None:
