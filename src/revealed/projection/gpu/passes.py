@@ -20,6 +20,9 @@ BOUNDED = tl.constexpr(1)
 ABSENT = tl.constexpr(2)
 SHORT = tl.constexpr(1e-3)
 """Moves shorter than this share of |q| are judged as if they were this long."""
+LOST = tl.constexpr(1e12)
+"""Multipliers as large as this, in kernel units, prove nothing: what they cancel to is rounding. A
+search that has run away, along rows that all but repeat each other, ends at least within reach."""
 TRACE = tl.constexpr(1e-300)
 """Stands for a residual of exactly 0 that is free to move: not 0 marks an active column."""
 
@@ -143,6 +146,7 @@ def store_rows(
         what = tl.load(kind + i, mask=inside, other=ABSENT)
         value = peek(v, tl.minimum(i, M - 1), SHARED)
         bottom = tl.load(least + i, mask=inside, other=0.0)
+        value = tl.where(tl.abs(value) < LOST, value, bottom)
         value = tl.where(what == BOUNDED, tl.maximum(value, bottom), value)
         value = tl.where(what == ABSENT, 0.0, value)
         length = tl.load(norm + i, mask=inside, other=1.0)

@@ -137,10 +137,10 @@ def rescue_kernel(
                     col_length, C, UC, SHARED, NEAR,
                 )  # fmt: skip
                 tl.debug_barrier()
-                worst, gap, below = residual_rows(
+                worst, gap, lacking = residual_rows(
                     r, v, least, kind, row_take, row_weight, row_length, M, G, UR, SHARED, NEAR
                 )
-                residual = residual_from(square, worst, gap, below, size)
+                residual = residual_from(square, worst, gap, lacking, size)
                 if residual <= reached:
                     store_rows(multipliers, norm, source, v, least, kind, unit, M, G, SHARED)
                     reached = residual

@@ -162,7 +162,7 @@ def _read_start(warm_start: Any, places: Tensor | None, sets: DeviceSets) -> Sta
             f"got shape {tuple(places.shape)}."
         )
     rows = given.detach().to(device=sets.device, dtype=torch.float64).contiguous()
-    return Start(rows, places)
+    return Start(rows, None if places is None else places.contiguous())
 
 
 def _empty(costs: Tensor, sets: DeviceSets) -> Projection:

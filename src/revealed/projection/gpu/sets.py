@@ -85,9 +85,10 @@ class DeviceSets:
             Table(
                 host,
                 plan_of(sets, device),
-                torch.as_tensor(sets.entry_state, device=device),
-                torch.as_tensor(sets.row_active, device=device).to(torch.uint8),
-                torch.as_tensor(sets.margins, device=device),
+                # The kernels read line after line, whatever order the arrays came in.
+                torch.as_tensor(sets.entry_state, device=device).contiguous(),
+                torch.as_tensor(sets.row_active, device=device).to(torch.uint8).contiguous(),
+                torch.as_tensor(sets.margins, device=device).contiguous(),
             )
         )
 
@@ -141,7 +142,7 @@ class DeviceSets:
             )
         if index.device.type == "cpu":
             _check_places(index, len(self))
-        index = index.to(device=self.device, dtype=torch.int64)
+        index = index.to(device=self.device, dtype=torch.int64).contiguous()
         return DeviceSets(self.table, index if self.index is None else self.index[index])
 
     def lines(self) -> tuple[Tensor, Tensor, Tensor]:
