@@ -225,7 +225,7 @@ def mend_interpreter() -> None:
 
     original = interpreter._patch_lang_tensor
 
-    def patched(tensor: type, scope: object) -> None:
+    def patched(tensor: type, scope: Any) -> None:
         original(tensor, scope)
 
         def truth(self) -> bool:
