@@ -30,6 +30,7 @@ WRITTEN = {
     "epochs": (epochs.make_page, "benchmarks/results/epochs.md"),
     "pyepo": (pyepo.make_page, "benchmarks/results/pyepo.md"),
     "steps_cpu": (steps.make_page, "benchmarks/results/steps_cpu.md"),
+    "steps_cuda": (steps.make_page, "benchmarks/results/steps_cuda.md"),
 }
 """Pages that commands write, each made of the results of its name."""
 
@@ -125,33 +126,44 @@ def test_every_missed_target_is_spoken_of():
         assert not missed or f"- **`{path.stem}`" in words, missed
 
 
-def test_what_is_said_of_terrain():
-    runs = [json.loads(line) for line in (RESULTS / "vision/runs.jsonl").read_text().splitlines()]
+def final_on_terrain(folder):
+    """Mean test figures of each method over its seeds."""
+    runs = (RESULTS / folder / "runs.jsonl").read_text("utf-8").splitlines()
     found = {}
-    for run in runs:
-        method, test = run["config"]["method"], run["final"]["test"]
-        name = f"{method['name']} {method.get('power', '')}".strip()
-        found.setdefault(name, []).append((test["decision_loss"], test["estimate_loss"]))
-    mean = {name: np.mean(values, axis=0) for name, values in found.items()}
-    ours, spo = mean.pop("projection 1"), mean.pop("spo+")
-    assert all((ours < other).all() for other in mean.values())
-    error = np.std(found["projection 1"], axis=0, ddof=1) / np.sqrt(len(found["projection 1"]))
-    assert 0 < ours[0] - spo[0] < error[0] < mean["pfyl"][0] - ours[0] < 2 * error[0]
-    assert f"({spo[1]:.2f} against {ours[1]:.2f})" in BENCHMARKS
+    for run in map(json.loads, runs):
+        test = run["final"]["test"]
+        names = ("decision_loss", "estimate_loss", "relative_regret", "optimal")
+        found.setdefault(run["config"]["label"], []).append([test[name] for name in names])
+    assert all(len(values) == 5 for values in found.values())
+    return {label: np.mean(values, axis=0) for label, values in found.items()}
+
+
+def test_what_is_said_of_terrain():
+    views, one = final_on_terrain("vision"), final_on_terrain("vision_one_view")
+    table = BENCHMARKS.partition("| test, terrain 12x12 |")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
+    for label, costs, decision, estimate, regret, optimal, without in rows:
+        found = views.pop(label)
+        assert costs == ("yes" if label == "SPO+" else "")
+        assert [decision, estimate] == [f"{value:.2f}" for value in found[:2]]
+        assert [regret, optimal] == [f"{100 * found[2]:.2f}%", f"{100 * found[3]:.1f}%"]
+        assert without == f"{one[label][0]:.2f}"
+    assert not views
+    ties = final_on_terrain("vision_ties")["Ours, robust"]
+    words = f"{100 * ties[3]:.1f}% of test paths are optimal, at a regret of {100 * ties[2]:.2f}%"
+    assert words in BENCHMARKS
+    assert f"it was {100 * one['Ours, robust'][2]:.2f}%" in BENCHMARKS
 
 
 def test_steps_on_the_gpu_cost_what_is_said():
-    rows = load("steps_cuda_partial")["rows"]
     graphs = {
-        (row["task"], row["regime"]): row["ratio"] for row in rows if row["launches"] == "graph"
+        (row["task"], row["regime"]): row["ratio"]
+        for row in load("steps_cuda")["rows"]
+        if row["launches"] == "graph"
     }
     assert graphs["terrain 12x12", "early"] < 1.05 < graphs["terrain 12x12", "late"]
     assert "less than 1.05 times one of regression on 12x12 terrain, as a CUDA graph" in BENCHMARKS
-
-
-def test_fits_of_a_million_decisions_stay_within_their_budget():
-    content = load("scale")
-    assert content["budget_mib"] == 2048
-    assert "2 GiB are the budget" in BENCHMARKS
-    assert [line["samples"] for line in content["lines"]][-1] == 1_000_000
-    assert all(line["within_budget"] and line["code"] == 0 for line in content["lines"])
+    late = [graphs[f"terrain {side}", "late"] for side in ("12x12", "18x18")]
+    assert f"{late[0]:.2f}, and {late[1]:.3f} on 18x18" in BENCHMARKS
+    cold = max(ratio for (_, regime), ratio in graphs.items() if regime == "late, cold")
+    assert f"up to {cold:.2f}" in BENCHMARKS

@@ -94,6 +94,23 @@ def test_the_same_runs_give_the_same_page(made, tmp_path):
     )
 
 
+def test_steps_that_were_given_are_not_called_chosen(tmp_path):
+    runs = vision_sweep(1, ("terrain 6x6", "matching 4x4"), FEW[:2])
+    folder = write_vision(tmp_path, runs, albums=False)
+    path = folder / "sweep.json"
+    sweep = json.loads(path.read_text("utf-8"))
+    for steps, chosen, given in (
+        ({"terrain 6x6": "given", "matching 4x4": "given"}, False, True),
+        ({"terrain 6x6": "given", "matching 4x4": "chosen"}, True, True),
+        ({"terrain 6x6": "chosen", "matching 4x4": "chosen"}, True, False),
+    ):
+        sweep["settings"]["steps"] = steps
+        path.write_text(json.dumps(sweep), "utf-8")
+        markup = make_report(folder)[1]
+        assert ("Each method chose its optimiser" in markup) == chosen
+        assert ("given to the sweep in a file" in markup) == given
+
+
 def test_figures_are_files_too(made):
     names = {path.name for path in (made[0] / "figures").iterdir()}
     expected = ["test-decision-loss", "test-estimate-loss", "train-decision-loss"]

@@ -37,19 +37,31 @@ def build(study: Study, gallery: Gallery) -> Html | None:
 
 def _rule(study: Study) -> str:
     """In words, with what the sweep says of it."""
-    words = (
+    settings = study.folder.sweep.get("settings")
+    settings = settings if isinstance(settings, dict) else {}
+    steps = settings.get("steps")
+    ways = set(steps.values()) if isinstance(steps, dict) else {"chosen"}
+    return " ".join(words for way, words in _ways(settings).items() if way in ways)
+
+
+def _ways(settings: dict[str, Any]) -> dict[str, str]:
+    """What is said of steps that were chosen in the sweep, and of those that a file gave."""
+    chosen = (
         "Each method chose its optimiser and step by the decision loss on validation data, which "
         "needs no true cost, and was then trained anew with every seed."
     )
-    settings = study.folder.sweep.get("settings")
-    how = settings.get("choosing") if isinstance(settings, dict) else None
+    how = settings.get("choosing")
     sizes = how.get("sizes") if isinstance(how, dict) else None
-    if not isinstance(how, dict) or not isinstance(sizes, list) or not sizes:
-        return words
-    return (
-        f"{words} Trials were shorter than the runs that count: on the first {sizes[0]} training "
-        f"samples, epochs {how.get('epochs')}, seeds 1."
+    if isinstance(how, dict) and isinstance(sizes, list) and sizes:
+        chosen += (
+            f" Trials were shorter than the runs that count: on the first {sizes[0]} training "
+            f"samples, epochs {how.get('epochs')}, seeds 1."
+        )
+    given = (
+        "Optimisers and steps were not tried here but given to the sweep in a file (--steps), as "
+        "another sweep had chosen them."
     )
+    return {"chosen": chosen, "given": given}
 
 
 def _chosen(entries: dict[str, list[Entry]]) -> SortTable:
@@ -63,7 +75,7 @@ def _chosen(entries: dict[str, list[Entry]]) -> SortTable:
         cells: list[Cell | str] = [method_cell(first, badge=True)]
         cells += [_choice(by_part[part]) if part in by_part else NONE for part in entries]
         rows.append(Row(cells, row_class(first)))
-    return SortTable("Optimiser and step that each method chose", columns, rows)
+    return SortTable("Optimiser and step of each method", columns, rows)
 
 
 def _choice(entry: Entry) -> str:
