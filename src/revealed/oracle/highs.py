@@ -38,6 +38,9 @@ _FIRST = {
     "presolve": "off",
     "simplex_strategy": 0,  # primal from a feasible basis, dual otherwise
 }
+# The primal method takes a basis met again for a cycle, even if entries went from bound to bound in
+# between and the cost fell, and gives up short of the optimum (status unknown). The dual goes on.
+_DUAL = {**_FIRST, "simplex_strategy": 1}
 _SECOND = {
     "primal_feasibility_tolerance": 1e-7,
     "dual_feasibility_tolerance": 1e-7,
@@ -132,12 +135,15 @@ class HighsSolver:
         """Tight tolerances first; HiGHS's own, with presolve, where those lead nowhere.
 
         Right-hand sides rounded in the ninth digit may have no solution to 1e-9, but one to 1e-7.
-        The second value says whether the second way was taken.
+        The second value says whether any way but the first was taken.
         """
+        troubles = (SolveStatus.FAILED, SolveStatus.INFEASIBLE)
         status = self._run(cost, basis, _FIRST)
-        if status not in (SolveStatus.FAILED, SolveStatus.INFEASIBLE):
+        if status not in troubles:
             return status, False
-        return self._run(cost, None, _SECOND), True
+        if status == SolveStatus.FAILED:
+            status = self._run(cost, None, _DUAL)
+        return (self._run(cost, None, _SECOND) if status in troubles else status), True
 
     def _run(self, cost: np.ndarray, basis: Any, options: dict[str, Any]) -> SolveStatus:
         highs = self._highs
