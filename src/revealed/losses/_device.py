@@ -53,13 +53,19 @@ class OnDevice:
         self._costs, self._sets, self._last = costs, sets, p
         return p
 
-    def weigh(self, power: int | str, delta: float, share: Any) -> tuple[Tensor, Tensor]:
-        """Values (B,) and gradients (B, n) of the last projection, times a share: one number or
-        (B,). Counts what was not solved."""
-        costs, sets, p = self._costs, self._sets, self._last
-        assert costs is not None
-        assert sets is not None
-        assert p is not None
+    def weigh(
+        self,
+        costs: Tensor,
+        sets: DeviceSets,
+        p: Projection,
+        power: int | str,
+        delta: float,
+        share: Any,
+    ) -> tuple[Tensor, Tensor]:
+        """Values (B,) and gradients (B, n) of a projection, times a share: one number or (B,).
+
+        Counts what was not solved.
+        """
         missed = self._room_for_missed(p.solved.device)
         if costs.is_cuda and power in WEIGHED and len(costs) and has_triton():
             return weigh_by_kernel(costs, sets, p, power, delta, share, missed)

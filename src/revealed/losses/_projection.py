@@ -216,7 +216,7 @@ class ProjectionLoss(DecisionLoss):
         p = self._device.project(q, sets, keys if self.warm_start else None, threads=self.threads)
         weights = with_device_weights(weights, sets)
         share = share_of_each(p.distance, weights, self.reduction)
-        each = self._device.weigh(self.power, self.delta, share)
+        each = self._device.weigh(q, sets, p, self.power, self.delta, share)
         return with_known_gradient(costs, *each, self.reduction)
 
     def _check_device_sets(self, sets: DeviceSets) -> DeviceSets:
