@@ -3,6 +3,7 @@
 import base64
 import json
 import shlex
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -305,6 +306,28 @@ def test_views_of_digits_and_unknown_ones_are_refused_before_any_run(tmp_path, c
     assert bench(tmp_path, *wrong) == 2
     assert told in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_parts_can_be_run_one_by_one_into_one_folder(tmp_path):
+    """What is known of one, also where only its packed runs are left, outlives the other."""
+    facts, one = tmp_path / "sweep.json", ("--methods", "Ours")
+    assert bench(tmp_path, "--only", "terrain", *one) == 0
+    before = json.loads(facts.read_text("utf-8"))
+    known = {"name": "terrain 6x6: share of optimal paths", "value": 1.0, "holds": True}
+    facts.write_text(json.dumps(before | {"targets": [known | {"bound": ">= 0.8"}]}), "utf-8")
+    shutil.rmtree(tmp_path / "runs")
+    assert bench(tmp_path, "--only", "matching", *one) == 0
+    after = json.loads(facts.read_text("utf-8"))
+    assert [run["config"]["part"] for run in read_runs(tmp_path)] == after["parts"][::-1]
+    assert after["parts"] == ["terrain 6x6", "matching 6x6"]
+    assert after["settings"]["jobs"] == {"terrain 6x6": 1, "matching 6x6": 1}
+    assert after["command"].splitlines() == [after["commands"][name] for name in after["parts"]]
+    assert after["commands"]["terrain 6x6"] == before["command"] != after["command"]
+    assert [each["name"] for each in after["targets"]] == [known["name"]]
+    shutil.rmtree(tmp_path / "runs")
+    assert {run["config"]["part"] for run in read_runs(tmp_path)} == set(after["parts"])
+    assert bench(tmp_path, "--only", "terrain", *one) == 0
+    assert json.loads(facts.read_text("utf-8"))["targets"] == []
 
 
 def test_steps_from_a_file_need_no_choice(tmp_path):

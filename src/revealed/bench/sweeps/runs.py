@@ -128,18 +128,22 @@ def write_run(folder: Path, run: Run) -> None:
 
 
 def read_runs(folder: Path) -> list[Run]:
-    """Every run in a folder, by key; from `runs.jsonl` where there is no folder of single files."""
-    single = folder / "runs"
+    """Every run in a folder: those that are files, and from `runs.jsonl` those of parts of which
+    there are no files."""
+    single, packed = folder / "runs", folder / "runs.jsonl"
+    found = []
     if single.is_dir():
         paths = sorted(path for path in single.iterdir() if path.suffix == ".json")
-        return [run for path in paths if (run := read_run(path)) is not None]
-    packed = folder / "runs.jsonl"
-    if not packed.is_file():
+        found = [run for path in paths if (run := read_run(path)) is not None]
+    elif not packed.is_file():
         raise InputError(
             f"{str(folder)!r} must hold finished runs, as a folder `runs` or a file `runs.jsonl`; "
             "it holds neither. `revealed bench synthetic --out DIR` makes them."
         )
-    return [json.loads(line) for line in packed.read_text("utf-8").splitlines()]
+    lines = packed.read_text("utf-8").splitlines() if packed.is_file() else ()
+    parts = {run["config"]["part"] for run in found}
+    others = [run for line in lines if (run := json.loads(line))["config"]["part"] not in parts]
+    return found + others
 
 
 def read_run(path: Path) -> Run | None:

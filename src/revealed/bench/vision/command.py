@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     for part in parts:
         write_gallery(folder, part.name, data[part.name], runs)
     left = sum(run["status"] == UNFINISHED for run in runs) + waiting
-    content["targets"] = [] if args.quick or left else targets(finished)
+    content["targets"] += [] if args.quick or left else targets(finished)
     write_facts(folder, content)
     every = read_runs(folder) if (folder / "runs").is_dir() else []
     pack_runs(folder, every, {key for choice in chosen(every) for key in choice.keys})

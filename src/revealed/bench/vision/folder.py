@@ -46,14 +46,33 @@ def enter(
         "views": known.get("views", {}) | {p.name: args.views for p in parts},
         "choosing": _in_words(choosing),
         "device": where.device,
-        "jobs": where.jobs,
+        "jobs": _by_part(known.get("jobs")) | {p.name: where.jobs for p in parts},
     }
-    content = {"experiment": "vision", **surroundings(_command(args), settings)}
+    commands = _commands(before) | {p.name: _command(args) for p in parts}
     order = [part.name for part in (*PARTS, *QUICK_PARTS)]
-    content["parts"] = [name for name in order if name in settings["seeds"]]
-    content["tried"] = before.get("tried", {})
+    names = [name for name in order if name in settings["seeds"]]
+    together = "\n".join(dict.fromkeys(commands[name] for name in names))
+    content = {"experiment": "vision", **surroundings(together, settings)}
+    content |= {"parts": names, "commands": commands, "tried": before.get("tried", {})}
+    content["targets"] = _targets_but_of(before, parts)
     write_facts(folder, content)
     return content
+
+
+def _by_part(known: Any) -> dict[str, Any]:
+    """What an earlier sweep said of its parts, if it said so one by one."""
+    return known if isinstance(known, dict) else {}
+
+
+def _commands(before: dict[str, Any]) -> dict[str, str]:
+    """By part, what an earlier sweep was called with."""
+    whole = dict.fromkeys(before.get("parts", ()), before.get("command", ""))
+    return whole | before.get("commands", {})
+
+
+def _targets_but_of(before: dict[str, Any], parts: Sequence[Part]) -> list[dict[str, Any]]:
+    asked = tuple(f"{part.name}: " for part in parts)
+    return [each for each in before.get("targets", ()) if not each["name"].startswith(asked)]
 
 
 def _in_words(choosing: Choosing) -> dict[str, Any]:

@@ -51,7 +51,8 @@ def _numbers(claim: Claim) -> Html | None:
         return None
     head = tag("tr", *(tag("th", words, scope="col") for words in _HEADINGS))
     rows = []
-    places = places_for(np.array([each.theirs for each in claim.against]))
+    # By ours, which is compared with each: rivals that are far off would hide the near ones.
+    places = places_for(np.array([each.ours for each in claim.against]))
     for each in claim.against:
         gap = with_error(each.gaps, places)
         mark = tag("span", "✓" if each.passes else "✗", class_="good" if each.passes else "bad")
