@@ -121,38 +121,61 @@ def test_results_in_the_readme_are_those_of_the_runs():
 
 def test_every_missed_target_is_spoken_of():
     words = BENCHMARKS.partition("## Targets that are missed")[2]
-    for path in RESULTS.glob("*.json"):
-        missed = [t["name"] for t in load(path.stem).get("targets", ()) if not t["holds"]]
-        assert not missed or f"- **`{path.stem}`" in words, missed
+    for path in [*RESULTS.glob("*.json"), *RESULTS.glob("*/sweep.json")]:
+        told = json.loads(path.read_text("utf-8")).get("targets", ())
+        missed = [target["name"] for target in told if not target["holds"]]
+        name = path.stem if path.parent == RESULTS else path.parent.name.partition("_")[0]
+        assert not missed or f"- **`{name}`" in words, missed
 
 
-def final_on_terrain(folder):
-    """Mean test figures of each method over its seeds."""
+def final_on(part, folder="vision"):
+    """(5 seeds, 4) test figures of each method."""
     runs = (RESULTS / folder / "runs.jsonl").read_text("utf-8").splitlines()
     found = {}
     for run in map(json.loads, runs):
-        test = run["final"]["test"]
-        names = ("decision_loss", "estimate_loss", "relative_regret", "optimal")
-        found.setdefault(run["config"]["label"], []).append([test[name] for name in names])
-    assert all(len(values) == 5 for values in found.values())
-    return {label: np.mean(values, axis=0) for label, values in found.items()}
+        if run["config"]["part"] == part:
+            test = run["final"]["test"]
+            names = ("decision_loss", "estimate_loss", "relative_regret", "optimal")
+            found.setdefault(run["config"]["label"], {})[run["config"]["seed"]] = [
+                test[name] for name in names
+            ]
+    assert all(sorted(seeds) == list(range(5)) for seeds in found.values())
+    return {label: np.array([seeds[k] for k in range(5)]) for label, seeds in found.items()}
 
 
-def test_what_is_said_of_terrain():
-    views, one = final_on_terrain("vision"), final_on_terrain("vision_one_view")
-    table = BENCHMARKS.partition("| test, terrain 12x12 |")[2].partition("\n\n")[0]
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
-    for label, costs, decision, estimate, regret, optimal, without in rows:
-        found = views.pop(label)
+def rows_of(heading):
+    table = BENCHMARKS.partition(f"| test, {heading} |")[2].partition("\n\n")[0]
+    return [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
+
+
+@pytest.mark.parametrize("part", ["terrain 12x12", "terrain 18x18", "matching 12x12"])
+def test_what_is_said_of_pictures(part):
+    runs = final_on(part)
+    for label, costs, decision, estimate, regret, optimal, *_ in rows_of(part):
+        found = runs.pop(label).mean(axis=0)
         assert costs == ("yes" if label == "SPO+" else "")
         assert [decision, estimate] == [f"{value:.2f}" for value in found[:2]]
         assert [regret, optimal] == [f"{100 * found[2]:.2f}%", f"{100 * found[3]:.1f}%"]
-        assert without == f"{one[label][0]:.2f}"
-    assert not views
-    ties = final_on_terrain("vision_ties")["Ours, robust"]
+    assert not runs
+
+
+def test_what_is_said_of_views_and_ties():
+    one = final_on("terrain 12x12", "vision_one_view")
+    for label, *_, without in rows_of("terrain 12x12"):
+        assert without == f"{one[label][:, 0].mean():.2f}"
+    assert f"it was {100 * one['Ours, robust'][:, 2].mean():.2f}%" in BENCHMARKS
+    ties = final_on("terrain 12x12", "vision_ties")["Ours, robust"].mean(axis=0)
     words = f"{100 * ties[3]:.1f}% of test paths are optimal, at a regret of {100 * ties[2]:.2f}%"
     assert words in BENCHMARKS
-    assert f"it was {100 * one['Ours, robust'][2]:.2f}%" in BENCHMARKS
+
+
+def test_what_is_said_of_leads_and_lags():
+    large, boards = final_on("terrain 18x18"), final_on("matching 12x12")
+    leads = [large[name][:, 0] - large["Ours, robust"][:, 0] for name in ("SPO+", "PFYL")]
+    told = [f"{lead.mean():.2f} ± {lead.std(ddof=1) / 5**0.5:.2f}" for lead in leads]
+    assert f"the lead is {' and '.join(told)} (standard error)" in BENCHMARKS
+    lag = [f"{boards[name][:, 0].mean():.1f}" for name in ("SPO+", "Ours, robust")]
+    assert f"({lag[0]}, ours {lag[1]})" in BENCHMARKS
 
 
 def test_steps_on_the_gpu_cost_what_is_said():
