@@ -298,13 +298,27 @@ def test_views_are_on_for_every_method_alike_and_told(tmp_path, capsys):
         assert run["epochs"][-1]["loss"] != plain[label]["epochs"][-1]["loss"]
 
 
-@pytest.mark.parametrize(
-    "wrong, told",
-    [(("--views", "all"), "--only terrain"), (("--views", "x", "--only", "terrain"), "mirrored")],
-)
-def test_views_of_digits_and_unknown_ones_are_refused_before_any_run(tmp_path, capsys, wrong, told):
-    assert bench(tmp_path, *wrong) == 2
-    assert told in capsys.readouterr().err
+def test_views_of_boards_are_told_as_such(tmp_path, capsys):
+    assert bench(tmp_path, "--methods", "Ours", "--views", "all") == 0
+    out = capsys.readouterr().out
+    assert "maps also mirrored and turned in training" in out
+    assert "boards also with rows and columns exchanged in training" in out
+
+
+def test_shifts_are_on_for_every_method_and_told(tmp_path, capsys):
+    bench(tmp_path, "--only", "terrain", "--methods", "Ours;SPO+", "--shift", "1")
+    assert "pictures moved by up to 1 px in training" in capsys.readouterr().out
+    content = json.loads((tmp_path / "sweep.json").read_text("utf-8"))
+    assert content["settings"]["shift"] == {"terrain 6x6": 1}
+    assert content["command"].endswith("--shift 1")
+    for run in read_runs(tmp_path):
+        assert run["config"]["training"]["shift"] == 1
+        assert "--shift 1" in run["command"]
+
+
+def test_unknown_views_are_refused_before_any_run(tmp_path, capsys):
+    assert bench(tmp_path, "--views", "x") == 2
+    assert "mirrored, all; got 'x'" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

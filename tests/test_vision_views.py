@@ -1,4 +1,5 @@
-"""Maps mirrored and turned: each view is a map of its own, with a path that is optimal there."""
+"""Maps mirrored and turned, boards rearranged: each view is a picture of its own, with a decision
+that is optimal there."""
 
 import numpy as np
 import pytest
@@ -6,7 +7,8 @@ import torch
 
 import revealed as rv
 from revealed.bench.vision.parts import VIEWS as IN_WORDS
-from revealed.data import terrain
+from revealed.data import digit_boards, terrain
+from revealed.data.images.boards import reading_costs
 from revealed.data.images.grid_paths import cells_of_paths, edge_costs
 from revealed.errors import InputError
 from revealed.optimality import OptimalitySet
@@ -40,6 +42,11 @@ def maps():
     return terrain((12, 0, 4), side=4, seed=3, unique=True)
 
 
+@pytest.fixture(scope="module")
+def boards():
+    return digit_boards((10, 0, 4), side=4, pixels=6, seed=1, unique=True)
+
+
 def drawn(problem, count=60, seed=0):
     """Costs of cells, those of edges, and the shortest paths; ties are unlikely."""
     cells = np.random.default_rng(seed).uniform(0.5, 9.0, (count, *problem.structure.grid_shape))
@@ -47,8 +54,21 @@ def drawn(problem, count=60, seed=0):
     return cells, costs, problem.solve(costs).x
 
 
+def exchanged(pictures, cells):
+    """(B, H, W, C) with rows of cells for columns and every cell upright, one by one by hand."""
+    size = pictures.shape[1] // cells
+    found = np.empty_like(pictures)
+    for i in range(cells):
+        for j in range(cells):
+            here, there = (np.s_[:, a : a + size, b : b + size] for a, b in
+                           ((size * i, size * j), (size * j, size * i)))  # fmt: skip
+            found[here] = pictures[there]
+    return found
+
+
 def test_the_words_are_about_the_views_there_are():
     assert tuple(IN_WORDS) == VIEWS
+    assert all(by.keys() == {"terrain", "digit_boards"} for by in IN_WORDS.values())
 
 
 @pytest.mark.parametrize("name", GRIDS)
@@ -105,6 +125,49 @@ def test_lines_of_a_split_are_its_samples_view_by_view(maps, kind):
         assert np.array_equal(maps.problem.solve(costs[lines]).x, decisions[lines])
 
 
+@pytest.mark.parametrize("kind", VIEWS)
+def test_rows_and_columns_of_a_board_change_places_with_digits_upright(boards, kind):
+    split = DeviceSplit.of(boards.train, "cpu", torch.float64)
+    viewed, train_split = ViewedSplit(split, boards.problem, kind), boards.train
+    assert len(viewed) == 2 * len(split)
+    images, decisions, costs = (
+        table[torch.arange(len(viewed))].numpy().reshape(2, len(split), *shape)
+        for table, shape in (
+            (viewed.images, train_split.images.shape[1:]),
+            (viewed.decisions, (-1,)),
+            (viewed.costs, (-1,)),
+        )
+    )
+    assert np.array_equal(images[0], train_split.images)
+    assert np.array_equal(images[1], exchanged(train_split.images, 4))
+    other = reading_costs(boards.problem, np.swapaxes(train_split.cells, 1, 2))
+    assert np.array_equal(costs[1], other)
+    assert not np.array_equal(costs[1], costs[0])
+    assert np.array_equal(boards.problem.solve(other).x, decisions[1])  # each has one best
+
+
+def test_a_board_that_is_not_square_has_no_other_view():
+    assert [view.move for view in views_of(rv.problems.grid_matching(4, 6))] == [(False,) * 3]
+
+
+def test_a_network_learns_from_boards_in_both_views(boards):
+    split = DeviceSplit.of(boards.train, "cpu", torch.float64)
+    settings = {"batch_size": 5, "step": 1e-3, "epochs": 3}
+    losses = [
+        train(build_model("small", boards.problem, channels=1), split,
+              rv.ProjectionLoss(boards.problem), views=views, **settings).rows[-1]["loss"]
+        for views in (None, "all")
+    ]  # fmt: skip
+    assert np.isfinite(losses).all()
+    assert losses[0] != losses[1]
+
+
+def test_a_picture_that_is_not_whole_cells_is_refused(boards):
+    (_, other) = views_of(boards.problem)
+    with pytest.raises(InputError, match="whole cells high and wide"):
+        other.places((22, 22))
+
+
 def test_an_epoch_sees_every_picture_once_in_one_of_its_views(maps):
     class Watching(rv.ProjectionLoss):
         def evaluate(self, costs, decisions, **rest):
@@ -148,17 +211,23 @@ def test_sets_that_do_not_know_the_views_are_refused(maps):
         train(net, split, loss, sets=sets, views="all", epochs=1)
 
 
-def test_digits_and_unknown_views_are_refused():
-    with pytest.raises(InputError, match="no digit"):
-        views_of(rv.problems.grid_matching(4, 4))
+def test_other_problems_and_unknown_views_are_refused():
+    with pytest.raises(InputError, match="Only grids have views"):
+        views_of(rv.problems.assignment(3, 3))
+    with pytest.raises(InputError, match="Only grids have views"):
+        views_of(rv.problems.knapsack([3.0, 2.0, 4.0], 5.0))
     with pytest.raises(InputError, match="mirrored, all; got 'turned'"):
         views_of(GRIDS["8 neighbours"][0], "turned")
 
 
-def test_costs_that_are_not_of_cells_are_refused(maps):
-    costs = maps.train.costs.copy()
+@pytest.mark.parametrize(
+    "which, told", [("maps", "cells that they enter"), ("boards", "numbers read along them")]
+)
+def test_costs_that_do_not_follow_from_cells_are_refused(request, which, told):
+    data = request.getfixturevalue(which)
+    costs = data.train.costs.copy()
     costs[3, 5] += 1.0
-    split = DeviceSplit.of(maps.train, "cpu", torch.float64)
+    split = DeviceSplit.of(data.train, "cpu", torch.float64)
     other = DeviceSplit(split.images, split.decisions, torch.from_numpy(costs))
-    with pytest.raises(InputError, match="entered at different costs"):
-        ViewedSplit(other, maps.problem)
+    with pytest.raises(InputError, match=told):
+        ViewedSplit(other, data.problem)

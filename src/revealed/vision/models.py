@@ -21,9 +21,11 @@ from .heads import GridPool, ScoreConv, VertexToEdge, positive
 from .inputs import as_contexts
 from .resnet import ResNet18, ResNet18Start, initialise
 
-CELL_UNIT = 5.0
-"""What the scores of cells are counted in: a network then starts with costs several times the
-usual margin of 1, as costs of cells are, and need not first learn to be large."""
+EDGE_UNIT = 1.0
+"""What the costs of edges are counted in where they come from cells: a network then starts with
+costs of the size of the usual margin, 1, from where it grows as decisions ask for it. Costs that
+explain nothing are the nearer to the set the smaller they are, so larger ones would shrink first,
+and with a large step end at 0, where nothing is learnt."""
 
 
 class ImageModel(nn.Module):
@@ -72,7 +74,7 @@ def _resnet18(problem: LinearProgram, channels: int) -> ImageModel:
 def _resnet18_cells(problem: LinearProgram, channels: int) -> ImageModel:
     spread = VertexToEdge(problem)
     rows, cols = spread.grid_shape
-    return ImageModel(ResNet18(rows * cols, channels), channels, spread, CELL_UNIT)
+    return _with_cells(ResNet18(rows * cols, channels), channels, spread)
 
 
 def _truncated(problem: LinearProgram, channels: int) -> ImageModel:
@@ -98,7 +100,11 @@ def _by_cells(problem: LinearProgram, channels: int, features: nn.Module, width:
     """Features -> one score a pixel by a 1 x 1 convolution -> the largest in each cell."""
     spread = VertexToEdge(problem)
     body = nn.Sequential(features, ScoreConv(width, 1, 1), GridPool(spread.grid_shape))
-    return ImageModel(body, channels, spread, CELL_UNIT)
+    return _with_cells(body, channels, spread)
+
+
+def _with_cells(body: nn.Module, channels: int, spread: VertexToEdge) -> ImageModel:
+    return ImageModel(body, channels, spread, EDGE_UNIT / sum(spread.shares))
 
 
 MODELS: dict[str, Callable[[LinearProgram, int], ImageModel]] = {

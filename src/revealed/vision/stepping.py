@@ -20,6 +20,7 @@ from ..problems.structures import PathStructure
 from .inputs import DeviceSplit
 from .judging import precision
 from .optimisers import start_state, state_of
+from .shifts import Shifts
 from .views import ViewedSplit
 
 WARM_UP = 3
@@ -30,7 +31,10 @@ Observed = Callable[[Tensor], Any]
 
 
 class Step:
-    """Called with the places (B,) of a batch; adds the loss to `total`, on the device."""
+    """Called with the places (B,) of a batch; adds the loss to `total`, on the device.
+
+    With `shifts` a place is that of a shifted picture: shift k of line i is k L + i of L lines.
+    """
 
     def __init__(
         self,
@@ -40,17 +44,23 @@ class Step:
         optimiser: torch.optim.Optimizer,
         observed: Observed,
         *,
+        shifts: Shifts | None = None,
         half: bool = False,
         warm_starts: bool = False,
     ) -> None:
         self.model, self.loss, self.optimiser = model, loss, optimiser
         self.total = torch.zeros((), dtype=torch.float64, device=data.device)
-        self._data, self._observed = data, observed
+        self._data, self._observed, self._shifts = data, observed, shifts
         self._half, self.warm_starts = half, warm_starts
 
     def __call__(self, index: Tensor) -> None:
         self.optimiser.zero_grad(set_to_none=True)
-        images = self._data.images[index]
+        if self._shifts is None:
+            images = self._data.images[index]
+        else:
+            which = index.div(len(self._data), rounding_mode="floor")
+            index = index.remainder(len(self._data))
+            images = self._shifts.apply(self._data.images[index], which)
         with precision(images.device, self._half):
             costs = self.model(images)
         value = self.loss(

@@ -29,6 +29,7 @@ from ..losses import DecisionLoss
 from ..optimality import OptimalitySet
 from .inputs import DeviceSplit
 from .optimisers import load_state, make_optimiser, set_step, state_of
+from .shifts import Shifts
 from .stepping import CapturedStep, Step, can_capture, make_observed
 from .views import ViewedSplit, sets_in
 
@@ -51,8 +52,10 @@ class TrainSettings:
     """Shares of the epochs after which the step is divided by 10, such as (0.6, 0.8)."""
     seed: int = 0
     views: str | None = None
-    """Maps from other sides, "mirrored" or "all" (also turned by half): each epoch draws one view
-    of every picture. For paths across a grid alone."""
+    """Maps from other sides, "mirrored" or "all" (also turned by half), boards with rows and
+    columns exchanged: each epoch draws one view of every picture."""
+    shift: int = 0
+    """Each epoch moves every picture by up to so many pixels up or down and to either side."""
     half: bool = False
     """Convolutions in bfloat16."""
     compile: bool = False
@@ -66,7 +69,9 @@ class TrainSettings:
     checkpoint drops the warm starts of projections, so with 1 there are none."""
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 0), ("batch_size", 1), ("checkpoint_every", 1)):
+        for name, least in (
+            ("epochs", 0), ("batch_size", 1), ("shift", 0), ("checkpoint_every", 1)
+        ):  # fmt: skip
             if getattr(self, name) < least:
                 raise InputError(f"`{name}` must be at least {least}; got {getattr(self, name)}.")
         if not self.step > 0:
@@ -149,6 +154,7 @@ class _Trainer:
                 f"`sets` must be those of {len(self._lines)} decisions, of {len(data)} pictures in "
                 f"{len(self._lines) // len(data)} views; got {len(sets)}."
             )
+        self._shifts = Shifts(s.shift, data.device) if s.shift else None
         self._optimiser = make_optimiser(s.optimiser, model.parameters(), s.step)
         self._run = _facts(s, data, loss)
         # A sample comes once an epoch: with a checkpoint after each there is nothing to start from.
@@ -172,6 +178,7 @@ class _Trainer:
             loss,
             self._optimiser,
             make_observed(loss, self._lines, sets),
+            shifts=self._shifts,
             half=s.half,
             warm_starts=self._warm_starts,
         )
@@ -212,9 +219,12 @@ class _Trainer:
         return {"epoch": epoch, "seconds": seconds, "loss": mean}
 
     def _batches(self, epoch: int) -> Tensor:
-        """(K, B) lines of the data, drawn anew in each epoch: every picture once, in one view."""
+        """(K, B) lines of the data, drawn anew in each epoch: every picture once, in one view, and
+        with the number of its shift where pictures are shifted."""
         rng, size = np.random.default_rng([self._s.seed, epoch]), len(self._data)
         order = rng.permutation(size) + size * rng.integers(len(self._lines) // size, size=size)
+        if self._shifts is not None:
+            order += len(self._lines) * rng.integers(len(self._shifts), size=size)
         whole = len(order) // self._size * self._size
         return torch.from_numpy(order[:whole].reshape(-1, self._size)).to(self._device)
 

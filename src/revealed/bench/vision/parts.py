@@ -25,13 +25,17 @@ FLOOR = 0.01
 """Shifted or disturbed costs of streets are raised to it: a graph with cycles has no shortest path
 below 0."""
 
+_BOARDS = "boards also with rows and columns exchanged in training"
 VIEWS = {
-    "mirrored": "maps also mirrored in training",
-    "all": "maps also mirrored and turned in training",
+    "mirrored": {"terrain": "maps also mirrored in training", "digit_boards": _BOARDS},
+    "all": {"terrain": "maps also mirrored and turned in training", "digit_boards": _BOARDS},
 }
-"""What of `revealed.vision.views` a sweep may ask for, for every method alike, in words."""
+"""What of `revealed.vision.views` a sweep may ask for, for every method alike; what that means, by
+the generator of the pictures."""
 SWITCHES = ("half", "compile")
 """Settings of the training that a sweep may turn on."""
+CHANGES = ("views", "shift", *SWITCHES)
+"""All settings of the training that a sweep may change."""
 
 
 @dataclass(frozen=True, kw_only=True)

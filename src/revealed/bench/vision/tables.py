@@ -29,15 +29,29 @@ def _table(part: str, group: list[Chosen]) -> Table:
     rows = [_row(choice) for choice in sorted(group, key=_mean_of(*_DECISIONS))]
     seeds = max(len(choice.seeds) for choice in group)
     told = f"{part}, on test data, {seeds} seed" + ("s" if seeds != 1 else "")
-    told += "".join(f", {words}" for words in views_in_words(choice.config for choice in group))
+    told += "".join(f", {words}" for words in changes_in_words(choice.config for choice in group))
     return Table(told, headings, rows, 3)
 
 
-def views_in_words(configs: Iterable[dict[str, Any]]) -> list[str]:
-    """From which other sides these runs have seen their maps; nothing if from none."""
-    settings = [config.get("training") for config in configs]
-    asked = [each.get("views") for each in settings if isinstance(each, dict)]
-    return [words for kind, words in VIEWS.items() if kind in asked]
+def changes_in_words(configs: Iterable[dict[str, Any]]) -> list[str]:
+    """What these runs have seen besides their pictures as they are; nothing if they have not."""
+    configs = list(configs)
+    views = [(_under(each, "training", "views"), _under(each, "data", "generator"))
+             for each in configs]  # fmt: skip
+    told = [
+        words
+        for kind, by_generator in VIEWS.items()
+        for generator, words in by_generator.items()
+        if (kind, generator) in views
+    ]
+    shifts = {_under(each, "training", "shift") for each in configs} - {None}
+    return told + [f"pictures moved by up to {most} px in training" for most in sorted(shifts)]
+
+
+def _under(config: dict[str, Any], name: str, key: str) -> Any:
+    """Of a run that may have been written by hand."""
+    found = config.get(name)
+    return found.get(key) if isinstance(found, dict) else None
 
 
 def _row(choice: Chosen) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bench.vision.tables import views_in_words
+from ...bench.vision.tables import changes_in_words
 from ..compare import ABOUT, method_cell, row_class
 from ..curves import CAPTION, NAMES, SCALES, curve_panel
 from ..drawing import Gallery, Picture
@@ -93,8 +93,8 @@ def _table(part: str, entries: list[Entry]) -> SortTable:
         "of all. Optimal counts a decision that costs the least, whichever of several it is. "
         "Training figures are of a fixed part of the training data."
     )
-    for words in views_in_words(entry.config for entry in entries):
-        note += f" Symmetric views: {words}."
+    for words in changes_in_words(entry.config for entry in entries):
+        note += f" {words[0].upper()}{words[1:]}."
     caption = f"When training ends: {part}"
     return SortTable(caption, columns, rows, note, "test decision loss")
 
