@@ -25,6 +25,7 @@ from revealed.bench.vision.parts import (
     candidates,
     decided,
     experiment,
+    network,
 )
 from revealed.bench.vision.run import Where, perform
 from revealed.bench.vision.tables import tables, targets
@@ -91,7 +92,7 @@ def test_what_is_asked_for_is_what_is_run():
     (part,) = experiment(only="18", labels=["ours", "SPO+"], seeds=2, epochs=7, model="resnet18")
     assert part.name == "terrain 18x18"
     assert [method.label for method in part.methods] == ["Ours", "SPO+"]
-    assert (list(part.seeds), part.epochs, part.model) == ([0, 1], 7, {"kind": "resnet18"})
+    assert (list(part.seeds), part.epochs, part.model) == ([0, 1], 7, network("resnet18"))
     assert experiment(ties=True)[0].data["unique"] is False
     assert experiment(digits="mnist")[2].data["digits"] == "mnist"
     picks = {"terrain 18x18": {"Ours": Pick("adagrad", 0.05)}}

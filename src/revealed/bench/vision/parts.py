@@ -21,6 +21,9 @@ SEEDS = range(5)
 SIZES = [10_000, 1_000, 1_000]
 DROPS = [0.6, 0.8]
 """After these shares of the epochs every method's step becomes a tenth."""
+NETWORKS = 2
+"""Version of the networks by their names: those of another number begin with other costs, and
+their runs are other runs. With 1, which runs do not say, costs began far above the margin."""
 FLOOR = 0.01
 """Shifted or disturbed costs of streets are raised to it: a graph with cycles has no shortest path
 below 0."""
@@ -74,6 +77,11 @@ def methods(on_paths: bool) -> tuple[Method, ...]:
     )
 
 
+def network(kind: str) -> dict[str, Any]:
+    """What a run says of its network."""
+    return {"kind": kind, "version": NETWORKS}
+
+
 def _terrain(side: int, sizes: Sequence[int] = SIZES) -> dict[str, Any]:
     return {"generator": "terrain", "side": side, "sizes": list(sizes), "unique": True, "seed": 0}
 
@@ -87,7 +95,7 @@ def _part(name: str, data: dict[str, Any]) -> Part:
     return Part(
         name=name,
         data=data,
-        model={"kind": "truncated"},
+        model=network("truncated"),
         epochs=EPOCHS,
         batch_size=BATCH_SIZE,
         seeds=SEEDS,
@@ -107,7 +115,7 @@ CHOOSING = Choosing(sizes=[2_000, 500, 500], epochs=10, steps=STEPS)
 
 QUICK_SIZES = [300, 100, 100]
 QUICK_PARTS = tuple(
-    replace(part, model={"kind": "small"}, epochs=6, batch_size=10, seeds=range(1))
+    replace(part, model=network("small"), epochs=6, batch_size=10, seeds=range(1))
     for part in (
         _part("terrain 6x6", _terrain(6, QUICK_SIZES)),
         _part("matching 6x6", _boards(6, 8, QUICK_SIZES)),
@@ -140,7 +148,7 @@ def experiment(
         replace(
             part,
             data=_changed(part.data, digits, ties),
-            model=part.model if model is None else {"kind": model},
+            model=part.model if model is None else network(model),
             methods=_chosen_methods(part.methods, labels),
             seeds=part.seeds if seeds is None else range(seeds),
             epochs=part.epochs if epochs is None else epochs,
