@@ -106,6 +106,15 @@ def test_costs_are_positive_and_depend_on_every_parameter(name, case):
 
 
 @pytest.mark.parametrize("name", MODELS)
+def test_edges_cost_about_the_margin_at_first(name, case):
+    """Far above it, costs that explain nothing would shrink to 0; an edge may be eleven cells."""
+    problem, side, channels = case
+    with torch.no_grad():
+        costs = build_model(name, problem, channels=channels)(pictures(side, channels))
+    assert 0.2 < float(costs.median()) < 4.0
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_a_seed_gives_the_same_network_and_disturbs_nothing(name):
     torch.manual_seed(5)
     expected = torch.rand(3)
