@@ -13,7 +13,7 @@ import torch
 from revealed.bench.sweeps.runs import FAILED, FINISHED, UNFINISHED, RunConfig, read_run, read_runs
 from revealed.bench.vision import parts as vision_parts
 from revealed.bench.vision import run as vision_run
-from revealed.bench.vision.choice import pick, read_picks, tried, write_picks
+from revealed.bench.vision.choice import pick, read_picks, shortlist, tried, write_picks
 from revealed.bench.vision.data import draw, load, prepare
 from revealed.bench.vision.parts import (
     CHOOSING,
@@ -25,6 +25,7 @@ from revealed.bench.vision.parts import (
     candidates,
     decided,
     experiment,
+    finals,
     network,
 )
 from revealed.bench.vision.run import Where, perform
@@ -60,6 +61,12 @@ def tiny(monkeypatch):
 def bench(folder, *options):
     words = ["bench", "vision", "--quick", "--jobs", "1", "--device", "cpu", "--out", str(folder)]
     return main([*words, *options])
+
+
+def written(folder):
+    """When the runs in a folder were, by path."""
+    kept = [*folder.rglob("runs/*.json"), *folder.rglob("earlier/*.json")]
+    return {path: path.stat().st_mtime_ns for path in kept}
 
 
 # --- the tables ----------------------------------------------------------------------------------
@@ -113,7 +120,7 @@ def test_what_does_not_exist_is_refused(wrong, told):
 # --- the choice ----------------------------------------------------------------------------------
 
 
-def candidate(label, optimiser, step, loss, status=FINISHED, part="terrain 6x6"):
+def candidate(label, optimiser, step, loss, status=FINISHED, part="terrain 6x6", seed=0):
     config = RunConfig(
         part=part,
         label=label,
@@ -124,14 +131,14 @@ def candidate(label, optimiser, step, loss, status=FINISHED, part="terrain 6x6")
         step=step,
         epochs=1,
         batch_size=6,
-        seed=0,
+        seed=seed,
     )
     judged = {split: {"decision_loss": loss} for split in ("train", "valid", "test")}
     final = judged if status == FINISHED else None
     return {"config": config.plain(), "status": status, "final": final}
 
 
-def test_the_best_validation_decisions_choose():
+def test_the_best_validation_decisions_go_on_to_the_finals():
     runs = [
         candidate("Ours", "adam", 0.1, 3.0),
         candidate("Ours", "adam", 0.01, 2.0),
@@ -139,12 +146,63 @@ def test_the_best_validation_decisions_choose():
         candidate("Ours", "adagrad", 0.01, None, "diverged"),
         candidate("ST", "adam", 0.1, 1.0),
         candidate("ST", "adam", 0.01, None, UNFINISHED),
+        candidate("BB", "adam", 0.1, None, "diverged"),
     ]
-    assert pick(runs) == {"terrain 6x6": {"Ours": Pick("adagrad", 0.1)}}
+    runs[0]["final"]["test"]["decision_loss"] = 0.0  # has no say
+    best = [Pick("adagrad", 0.1), Pick("adam", 0.01)]
+    assert shortlist(runs, 2) == {"terrain 6x6": {"Ours": best, "BB": []}}
+    assert shortlist(runs, 5)["terrain 6x6"]["Ours"] == [*best, Pick("adam", 0.1)]
     assert tried(runs)["terrain 6x6"]["Ours"][-2:] == [
         ["adagrad", 0.1, 1.5],
         ["adagrad", 0.01, "diverged"],
     ]
+
+
+def test_equal_validation_decisions_leave_it_to_the_fit_and_then_to_the_smaller_step():
+    runs = [candidate("Ours", "adam", step, 2.0) for step in (0.1, 0.01, 0.001)]
+    runs[1]["final"]["train"] = {"decision_loss": 1.0}
+    steps = [each.step for each in shortlist(runs, 3)["terrain 6x6"]["Ours"]]
+    assert steps == [0.01, 0.001, 0.1]
+
+
+def test_finalists_are_compared_with_all_of_their_seeds():
+    finalists = {
+        "terrain 6x6": {
+            "Ours": [Pick("adam", 0.1), Pick("adam", 0.01)],
+            "ST": [Pick("adam", 0.1)],
+            "BB": [Pick("adam", 0.1), Pick("adam", 0.01)],
+            "MOM": [],
+        }
+    }
+    runs = [
+        candidate("Ours", "adam", 0.1, 1.0, seed=0),
+        candidate("Ours", "adam", 0.1, 9.0, seed=1),
+        candidate("Ours", "adam", 0.01, 2.0, seed=0),
+        candidate("Ours", "adam", 0.01, 2.5, seed=1),
+        candidate("ST", "adam", 0.1, None, "diverged", seed=0),
+        candidate("ST", "adam", 0.1, 1.0, seed=1),
+        candidate("BB", "adam", 0.1, 1.0, seed=0),
+        candidate("BB", "adam", 0.01, None, UNFINISHED, seed=1),
+    ]
+    # What has failed everywhere is run with the other seeds too, so that it is told.
+    assert pick(runs, finalists) == {
+        "terrain 6x6": {"Ours": Pick("adam", 0.01), "ST": Pick("adam", 0.1)}
+    }
+    assert tried(runs)["terrain 6x6"] == {
+        "Ours": [["adam", 0.1, 5.0], ["adam", 0.01, 2.25]],
+        "ST": [["adam", 0.1, "diverged"]],
+    }
+
+
+def test_finals_are_runs_that_may_count():
+    part = PARTS[0]
+    finalists = {part.name: {"Ours": [Pick("adam", 0.1), Pick("adagrad", 0.01)]}}
+    compared = list(finals(part, finalists, CHOOSING).configs())
+    assert len(compared) == 4
+    counting = list(decided(part, {part.name: {"Ours": Pick("adagrad", 0.01)}}).configs())
+    assert {c.key for c in counting[:2]} <= {c.key for c in compared}
+    few = replace(part, seeds=range(1))  # the choice does not depend on the seeds asked for
+    assert list(finals(few, finalists, CHOOSING).configs()) == compared
 
 
 def test_the_quick_choice_has_something_to_choose_by(tmp_path):
@@ -219,6 +277,13 @@ def test_a_run_tells_what_the_page_needs(tmp_path):
     assert content["experiment"] == "vision"
     assert content["parts"] == ["terrain 6x6"]
     assert len(content["tried"]["terrain 6x6"]["Ours"]) == 4
+    assert content["settings"]["choosing"]["finalists"] == 2
+    compared = content["finals"]["terrain 6x6"]
+    assert {label: len(found) for label, found in compared.items()} == {"Ours": 2, "SPO+": 2}
+    picks = read_picks(tmp_path / "chosen.json")["terrain 6x6"]
+    for label, found in compared.items():
+        best = min(loss for _, _, loss in found)
+        assert [picks[label].optimiser, picks[label].step, best] in found
     runs = read_runs(tmp_path)
     assert sorted(run["config"]["label"] for run in runs) == ["Ours", "SPO+"]
     for run in runs:
@@ -235,9 +300,10 @@ def test_a_run_tells_what_the_page_needs(tmp_path):
 def test_the_same_command_repeats_nothing_and_more_seeds_add_to_it(tmp_path):
     asked = ("--only", "terrain", "--methods", "ST")
     bench(tmp_path, *asked)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("runs/*.json")}
+    before = written(tmp_path)
+    assert len(list((tmp_path / "earlier").iterdir())) == 1  # the finalist that was not chosen
     bench(tmp_path, *asked, "--seeds", "2")
-    after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("runs/*.json")}
+    after = written(tmp_path)
     assert before.items() <= after.items()
     assert len(after) == len(before) + 1
 
@@ -272,10 +338,9 @@ def test_a_run_says_how_it_is_performed_again(tmp_path):
     (run,) = read_runs(tmp_path)
     words = shlex.split(run["command"])
     assert words[:2] == ["revealed", "bench"]
-    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.rglob("runs/*.json")}
+    before = written(tmp_path)
     assert main([*words[1:], "--jobs", "1", "--device", "cpu", "--out", str(tmp_path)]) == 0
-    after = {path.name: path.stat().st_mtime_ns for path in tmp_path.rglob("runs/*.json")}
-    assert after == before
+    assert written(tmp_path) == before
 
 
 def test_views_are_on_for_every_method_alike_and_told(tmp_path, capsys):

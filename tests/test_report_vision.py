@@ -199,11 +199,34 @@ def test_without_regression_times_are_told_relative_to_ours(tmp_path):
 
 
 def test_trials_are_shown_with_what_was_chosen(made):
-    caption = "Validation decision loss of the trials on terrain 6x6"
+    caption = "Validation decision loss: trials on terrain 6x6"
     row = next(row for row in made[3].rows(caption) if row["method"] == "Ours")
     assert row["adam 0.01"] == "diverged"
     assert row["adam 0.001"] == "4.25"
-    assert "on the first 2000 training samples, epochs 10" in made[2]
+    assert "epochs 10 on the first 2000 training samples, seeds 1." in made[2]
+
+
+def test_finals_are_shown_beside_the_trials(made):
+    row = next(
+        row
+        for row in made[3].rows("Validation decision loss: finals on terrain 6x6")
+        if row["method"] == "Ours"
+    )
+    assert row == {"method": "Ours", "adam 0.001": "2.5", "adagrad 0.01": "2.75"}
+    assert "The best of them, 2 of each method, went on to finals" in made[2]
+    assert "with seeds 3;" in made[2]
+
+
+def test_a_sweep_without_finals_says_nothing_of_them(tmp_path):
+    runs = vision_sweep(1, ("terrain 6x6",), ("Ours", "BB"))
+    folder = write_vision(tmp_path, runs, albums=False)
+    facts = json.loads((folder / "sweep.json").read_text("utf-8"))
+    del facts["finals"], facts["settings"]["choosing"]["finalists"]
+    (folder / "sweep.json").write_text(json.dumps(facts), "utf-8")
+    text = make_report(folder)[1]
+    assert "Trials on terrain 6x6" in text
+    assert "Finals on" not in text
+    assert "to finals" not in text
 
 
 # --- claims --------------------------------------------------------------------------------------

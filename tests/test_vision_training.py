@@ -152,7 +152,7 @@ def test_a_training_that_leaves_all_bounds_says_so(maps):
 
 
 def test_settings_that_make_no_sense_are_refused(maps):
-    for wrong in ({"epochs": -1}, {"batch_size": 0}, {"step": 0.0}, {"drops": (1.5,)}):
+    for wrong in ({"epochs": -1}, {"batch_size": 0}, {"step": 0.0}):
         with pytest.raises(InputError, match=next(iter(wrong))):
             TrainSettings(**wrong)
     with pytest.raises(InputError, match="adagrad"):
@@ -201,9 +201,10 @@ def test_a_parameter_without_gradient_stays():
     assert q.tolist() == [1.0, 1.0]
 
 
-def test_the_step_falls_to_a_tenth_at_each_drop():
-    s = TrainSettings(step=1.0, epochs=10, drops=(0.6, 0.8))
-    assert [s.step_in(k) for k in (1, 6, 7, 8, 9, 10)] == [1.0, 1.0, 0.1, 0.1, 0.01, 0.01]
+def test_the_step_falls_in_a_straight_line_if_it_is_to():
+    s = TrainSettings(step=2.0, epochs=4, decay=True)
+    assert [s.step_in(epoch) for epoch in (1, 2, 3, 4)] == [2.0, 1.5, 1.0, 0.5]
+    assert TrainSettings(step=2.0, epochs=4).step_in(4) == 2.0
 
 
 @pytest.mark.parametrize("optimiser", ["adam", "adagrad"])
@@ -256,7 +257,7 @@ def stop_after(epochs):
 @pytest.mark.parametrize("optimiser", ["adam", "adagrad"])
 @pytest.mark.parametrize("name", ["projection", "pfyl"])
 def test_a_run_that_was_stopped_ends_with_the_same_numbers(maps, tmp_path, optimiser, name):
-    settings = {"optimiser": optimiser, "epochs": 4, "drops": (0.5,)}
+    settings = {"optimiser": optimiser, "epochs": 4, "decay": True}
     whole = learn(maps, name, **settings)
     _, part = learn(maps, name, checkpoint=tmp_path, stop=stop_after(2), **settings)
     assert not part.finished

@@ -85,13 +85,15 @@ def vision_sweep(seeds=5, parts=PARTS, labels=tuple(METHODS), **options):
 
 def write_vision(folder, runs, *, albums=True, samples=4, quick=False):
     """Write runs, and an album for each of their tasks."""
-    choosing = {"sizes": [2000, 500, 500], "epochs": 10}
+    choosing = {"sizes": [2000, 500, 500], "epochs": 10, "finalists": 2, "seeds": [0, 1, 2]}
     trials = [["adam", 0.01, "diverged"], ["adam", 0.001, 4.25], ["adagrad", 0.01, 5.5]]
     names = dict.fromkeys((run["config"]["part"], run["config"]["label"]) for run in runs)
-    tried = {part: {} for part, _ in names}
+    tried, finals = ({part: {} for part, _ in names} for _ in range(2))
     for part, label in names:
         tried[part][label] = trials
+        finals[part][label] = [["adam", 0.001, 2.5], ["adagrad", 0.01, 2.75]]
     sweep = {**SWEEP, "experiment": "vision", "command": MADE_BY, "tried": tried}
+    sweep["finals"] = finals
     write_runs(folder, runs, sweep | {"settings": {"quick": quick, "choosing": choosing}})
     for part in dict.fromkeys(run["config"]["part"] for run in runs) if albums else ():
         labels = dict.fromkeys(r["config"]["label"] for r in runs if r["config"]["part"] == part)

@@ -48,8 +48,8 @@ class TrainSettings:
     epochs: int = 50
     batch_size: int = 100
     """An epoch takes as many whole batches as there are; what is left over waits for the next."""
-    drops: tuple[float, ...] = ()
-    """Shares of the epochs after which the step is divided by 10, such as (0.6, 0.8)."""
+    decay: bool = False
+    """Let the step fall from epoch to epoch, in a straight line that would end at 0."""
     seed: int = 0
     views: str | None = None
     """Maps from other sides, "mirrored" or "all" (also turned by half), boards with rows and
@@ -76,13 +76,10 @@ class TrainSettings:
                 raise InputError(f"`{name}` must be at least {least}; got {getattr(self, name)}.")
         if not self.step > 0:
             raise InputError(f"`step` must be above 0; got {self.step}.")
-        if not all(0 < share < 1 for share in self.drops):
-            raise InputError(f"`drops` must be shares between 0 and 1; got {self.drops}.")
 
     def step_in(self, epoch: int) -> float:
         """The step of an epoch, counted from 1."""
-        passed = sum(epoch > share * self.epochs for share in self.drops)
-        return self.step / 10**passed
+        return self.step * (1 - (epoch - 1) / self.epochs) if self.decay else self.step
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +276,6 @@ def _facts(s: TrainSettings, data: DeviceSplit, loss: DecisionLoss) -> dict[str,
     if s.checkpoint is None:
         return {}
     settings = {name: v for name, v in asdict(s).items() if name not in _FREE_TO_CHANGE}
-    settings["drops"] = list(s.drops)  # as JSON gives them back
     device = data.device.type
     return settings | {"data": _fingerprint(data), "loss": repr(loss), "device": device}
 

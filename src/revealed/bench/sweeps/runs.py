@@ -197,9 +197,13 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _line(run: Run) -> str:
-    """Strict JSON on one line; the configuration is kept to the last digit, figures are rounded."""
-    plain = {name: value if name == "config" else rounded(value) for name, value in run.items()}
-    return json.dumps(plain, allow_nan=False, separators=(",", ":")) + "\n"
+    """Strict JSON on one line."""
+    return json.dumps(as_kept(run), allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def as_kept(run: Run) -> Run:
+    """The run as its file says it: figures rounded, the configuration to the last digit."""
+    return {name: value if name == "config" else rounded(value) for name, value in run.items()}
 
 
 def rounded(value: Any) -> Any:

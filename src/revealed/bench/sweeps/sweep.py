@@ -21,7 +21,7 @@ from ...errors import InputError
 from ..record import available_cores
 from .progress import Progress, progress
 from .run_one import perform
-from .runs import FAILED, UNFINISHED, Run, RunConfig, read_run, run_file, write_run
+from .runs import FAILED, UNFINISHED, Run, RunConfig, as_kept, read_run, run_file, write_run
 
 Work = Callable[[RunConfig], Run]
 """What performs a run; it is sent to other processes."""
@@ -61,7 +61,7 @@ def sweep(
             run.setdefault("command", again)
             if folder is not None and run["status"] != UNFINISHED:
                 write_run(folder, run)
-            found[key] = run
+            found[key] = as_kept(run)  # what is chosen by it must not depend on when it was run
             show.add(run)
     if folder is not None:
         _tidy(folder, before=began)

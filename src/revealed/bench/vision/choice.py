@@ -1,6 +1,7 @@
 """Which optimiser and step each method of `revealed bench vision` learns with.
 
-DIR/choice/runs/    the runs among which was chosen
+DIR/choice/runs/    the trials that finalists come from
+DIR/earlier/        full runs of finalists that were not chosen
 DIR/chosen.json     {part: {label: {"optimiser", "step"}}}
 """
 
@@ -11,50 +12,86 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from ...errors import InputError
-from ..sweeps.choose import Chosen, chosen
 from ..sweeps.runs import UNFINISHED, Run, write_whole
-from .parts import OPTIMISERS, Pick, Picks
+from .parts import OPTIMISERS, Pick, Picks, Shortlist
 
 CHOSEN = "chosen.json"
 
 
-def pick(runs: Iterable[Run]) -> dict[str, dict[str, Pick]]:
-    """For each part and label the candidate whose validation decisions are best.
+def shortlist(trials: Iterable[Run], finalists: int) -> dict[str, dict[str, list[Pick]]]:
+    """For each part and label the candidates whose validation decisions are best, best first.
 
-    A method that has not tried all of its candidates yet chooses nothing.
+    A method that has not tried all of its candidates yet has no finalists.
     """
-    runs = list(runs)
-    waiting = {_name(run) for run in runs if run["status"] == UNFINISHED}
-    best: dict[tuple[str, str], Chosen] = {}
-    for choice in chosen(run for run in runs if _name(run) not in waiting):
-        name = choice.part, choice.label
-        if name not in best or _rank(choice) < _rank(best[name]):
-            best[name] = choice
-    picks: dict[str, dict[str, Pick]] = defaultdict(dict)
-    for (part, label), choice in best.items():
-        picks[part][label] = Pick(choice.optimiser, choice.config["step"])
-    return dict(picks)
+    found: dict[str, dict[str, list[Pick]]] = defaultdict(dict)
+    for (part, label), candidates in _candidates(trials).items():
+        losses = {each: _losses(runs) for each, runs in candidates.items()}
+        sound = [each for each, loss in losses.items() if math.isfinite(loss[0])]
+        best = sorted(sound, key=lambda each: (*losses[each], each.step))
+        found[part][label] = best[:finalists]
+    return dict(found)
 
 
-def _rank(choice: Chosen) -> tuple[float, float]:
-    return tuple(float(choice.final(split, "decision_loss").mean()) for split in ("valid", "train"))  # type: ignore[return-value]
+def pick(runs: Iterable[Run], finalists: Shortlist) -> dict[str, dict[str, Pick]]:
+    """Of the finalists of each part and label the one whose validation decisions are best, in the
+    mean over seeds; the first where all of them have failed with some seed.
 
-
-def _name(run: Run) -> tuple[str, str]:
-    return run["config"]["part"], run["config"]["label"]
+    A method of which finalists are still to be run chooses nothing.
+    """
+    ranked = shortlist(runs, 1)
+    return {
+        part: {
+            label: (ranked[part][label] or candidates)[0]
+            for label, candidates in by_label.items()
+            if candidates and label in ranked.get(part, {})
+        }
+        for part, by_label in finalists.items()
+    }
 
 
 def tried(runs: Iterable[Run]) -> dict[str, dict[str, list[Any]]]:
-    """For each part and label what was tried: [optimiser, step, validation decision loss]."""
-    found: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    """For each part and label what was tried: [optimiser, step, validation decision loss], the mean
+    over seeds; for the loss a word where there is none."""
+    found: dict[str, dict[str, list[Any]]] = defaultdict(dict)
+    for (part, label), candidates in _candidates(runs).items():
+        found[part][label] = [
+            [each.optimiser, each.step, _told(own)] for each, own in candidates.items()
+        ]
+    return dict(found)
+
+
+def _candidates(runs: Iterable[Run]) -> dict[tuple[str, str], dict[Pick, list[Run]]]:
+    """Runs by part and label and by what they were done with; none of a method of which some have
+    not ended."""
+    found: dict[tuple[str, str], dict[Pick, list[Run]]] = defaultdict(lambda: defaultdict(list))
+    waiting = set()
     for run in runs:
-        part, label = _name(run)
-        loss = run["final"]["valid"]["decision_loss"] if run["final"] else run["status"]
-        found[part][label].append([run["config"]["optimiser"], run["config"]["step"], loss])
-    return {part: dict(by_label) for part, by_label in found.items()}
+        config = run["config"]
+        name = config["part"], config["label"]
+        found[name][Pick(config["optimiser"], config["step"])].append(run)
+        if run["status"] == UNFINISHED:
+            waiting.add(name)
+    return {name: candidates for name, candidates in found.items() if name not in waiting}
+
+
+def _losses(runs: list[Run]) -> tuple[float, float]:
+    """The mean decision loss on validation data, and on train data for a tie; infinite if a run
+    has none."""
+    if not all(run["final"] for run in runs):
+        return math.inf, math.inf
+    valid, train = (
+        fmean(run["final"][split]["decision_loss"] for run in runs) for split in ("valid", "train")
+    )
+    return valid, train
+
+
+def _told(runs: list[Run]) -> float | str:
+    failed = [run["status"] for run in runs if not run["final"]]
+    return failed[0] if failed else _losses(runs)[0]
 
 
 def read_picks(path: Path) -> dict[str, dict[str, Pick]]:

@@ -1,14 +1,12 @@
 """`revealed bench vision`: every method on pictures, as in the paper's section 7.
 
-What is run is in `vision_parts`, how in `vision_run` and `sweep`; steps are chosen in
-`vision_choice`, figures told in `vision_tables`, pictures in `vision_gallery`, and `vision_folder`
-keeps the whole.
+What is run is in `parts`, how in `run` and the sweeps; `stages` performs it, steps are chosen in
+`choice`, figures told in `tables`, pictures in `gallery`, and `folder` keeps the whole.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -20,26 +18,16 @@ from ...errors import InputError
 from ..record import available_cores, chosen_device
 from ..sweeps.choose import chosen
 from ..sweeps.progress import clock
-from ..sweeps.runs import FAILED, UNFINISHED, Run, RunConfig, pack_runs, read_runs
-from ..sweeps.sweep import sweep
+from ..sweeps.runs import FAILED, UNFINISHED, Run, pack_runs, read_runs
 from ..synthetic.experiments import Part
 from ..tables import positive, show, show_targets
-from .choice import pick, read_picks, tried, write_picks
+from .choice import read_picks
 from .data import prepare
-from .folder import enter, set_others_aside, write_facts
+from .folder import enter, write_facts
 from .gallery import write_gallery
-from .parts import (
-    CHANGES,
-    CHOOSING,
-    QUICK_CHOOSING,
-    VIEWS,
-    Choosing,
-    Picks,
-    candidates,
-    decided,
-    experiment,
-)
-from .run import Where, perform, performer
+from .parts import CHANGES, CHOOSING, QUICK_CHOOSING, VIEWS, decided, experiment
+from .run import Where
+from .stages import choose, learn
 from .tables import tables, targets
 
 OUT, OUT_QUICK = Path("out/bench/vision"), Path("out/bench/vision-quick")
@@ -89,12 +77,15 @@ def run(args: argparse.Namespace) -> int:
     where = _where(args, folder, began)
     content = enter(folder, args, parts, choosing, where)
     data = _prepare(parts, where, args)
-    picks, waiting = _choose(args, parts, choosing, folder, where, content)
-    runs = _learn(parts, picks, folder, where)
+    given = {} if args.steps == "auto" else read_picks(Path(args.steps))
+    choice = choose(parts, choosing, given, folder, where)
+    content["tried"] |= choice.trials
+    content["finals"] |= choice.finals
+    runs = learn([decided(part, choice.picks) for part in parts], folder, where)
     finished = chosen(run for run in runs if run["status"] != UNFINISHED)
     for part in parts:
         write_gallery(folder, part.name, data[part.name], runs)
-    left = sum(run["status"] == UNFINISHED for run in runs) + waiting
+    left = sum(run["status"] == UNFINISHED for run in runs) + choice.waiting
     content["targets"] += [] if args.quick or left else targets(finished)
     write_facts(folder, content)
     every = read_runs(folder) if (folder / "runs").is_dir() else []
@@ -120,7 +111,7 @@ def _tell(
     return 1 if failed or not all(claim["holds"] for claim in claims) else 0
 
 
-# --- the stages ----------------------------------------------------------------------------------
+# --- what was asked for --------------------------------------------------------------------------
 
 
 def _asked(args: argparse.Namespace) -> list[Part]:
@@ -165,64 +156,3 @@ def _prepare(parts: Sequence[Part], where: Where, args: argparse.Namespace) -> d
         taken = clock(time.perf_counter() - began)
         print(f"  {part.name}: pictures ready in {taken}", file=sys.stderr, flush=True)
     return found
-
-
-def _choose(
-    args: argparse.Namespace,
-    parts: Sequence[Part],
-    choosing: Choosing,
-    folder: Path,
-    where: Where,
-    content: dict[str, Any],
-) -> tuple[Picks, int]:
-    """Optimiser and step of each method: as the file says, else by trying; and how many runs have
-    to wait, since time was up before their method had tried everything."""
-    given = {} if args.steps == "auto" else read_picks(Path(args.steps))
-    asked = [candidates(_without(part, given), choosing) for part in parts]
-    configs = [config for part in asked for config in part.configs()]
-    # Short runs, judged at their end alone; one that is cut short begins anew.
-    work = performer(replace(where, checkpoints=None), thorough=False)
-    _warm_up(parts, where)
-    runs = sweep(configs, folder / "choice", jobs=where.jobs, work=work)
-    picks = pick(runs)
-    for part, by_label in given.items():
-        picks[part] = dict(by_label) | picks.get(part, {})
-    content["tried"] = content.get("tried", {}) | tried(runs)
-    write_picks(folder, picks)
-    unsure = {_name(run["config"]) for run in runs if run["status"] == UNFINISHED}
-    return picks, sum(len(part.seeds) * (part.name == name) for part in parts for name, _ in unsure)
-
-
-def _name(config: dict[str, Any]) -> tuple[str, str]:
-    return config["part"], config["label"]
-
-
-def _without(part: Part, given: Picks) -> Part:
-    """The part with the methods for which nothing was given."""
-    known = given.get(part.name, {})
-    return replace(part, methods=[m for m in part.methods if m.label not in known])
-
-
-def _learn(parts: Sequence[Part], picks: Picks, folder: Path, where: Where) -> list[Run]:
-    """The runs that count, the first seed of every part first."""
-    ready = [decided(part, picks) for part in parts]
-    configs = [config for part in ready for config in part.configs()]
-    configs.sort(key=lambda config: config.seed)
-    set_others_aside(folder, configs)
-    runs = sweep(configs, folder, jobs=where.jobs, work=performer(where, thorough=True))
-    for each in runs:
-        if each["status"] != UNFINISHED:
-            shutil.rmtree(folder / "checkpoints" / RunConfig.read(each).key, ignore_errors=True)
-    return runs
-
-
-def _warm_up(parts: Sequence[Part], where: Where) -> None:
-    """A few pictures through every method, so that workers find all kernels compiled."""
-    if where.jobs == 1:
-        return
-    alone = replace(where, checkpoints=None, deadline=None)
-    for part in parts:
-        tiny = replace(part, data=part.data | {"sizes": [4, 2, 2]}, epochs=1, batch_size=4)
-        for method in part.methods:
-            config = tiny.candidates(replace(method, steps=(1e-3,)))[0]
-            perform(config, alone, thorough=False)

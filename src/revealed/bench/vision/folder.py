@@ -54,7 +54,8 @@ def enter(
     names = [name for name in order if name in settings["seeds"]]
     together = "\n".join(dict.fromkeys(commands[name] for name in names))
     content = {"experiment": "vision", **surroundings(together, settings)}
-    content |= {"parts": names, "commands": commands, "tried": before.get("tried", {})}
+    content |= {"parts": names, "commands": commands}
+    content |= {name: before.get(name, {}) for name in ("tried", "finals")}
     content["targets"] = _targets_but_of(before, parts)
     write_facts(folder, content)
     return content
@@ -82,7 +83,9 @@ def _in_words(choosing: Choosing) -> dict[str, Any]:
         "steps": list(choosing.steps),
         "sizes": list(choosing.sizes),
         "epochs": choosing.epochs,
-        "by": "validation decision loss at the end, one seed",
+        "finalists": choosing.finalists,
+        "seeds": list(choosing.seeds),
+        "by": "validation decision loss at the end",
     }
 
 

@@ -1,8 +1,9 @@
 """The experiments of `revealed bench vision` as tables: what is learnt from, by whom, with what.
 
 The paper's section 7 on data of our own: maps with shortest paths, boards of digits with perfect
-matchings. Each method first chooses its optimiser and step, in a few epochs on a part of the data
-by its decisions on validation data; then it learns from all of it, with several seeds.
+matchings. Each method first chooses its optimiser and step by its decisions on validation data: the
+best after a few epochs on a part of the data are finalists, and the best of these after all epochs
+on all of it is chosen; then it learns with the other seeds.
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ OPTIMISERS = ("adam", "adagrad")
 EPOCHS, BATCH_SIZE = 50, 100
 SEEDS = range(5)
 SIZES = [10_000, 1_000, 1_000]
-DROPS = [0.6, 0.8]
-"""After these shares of the epochs every method's step becomes a tenth."""
 NETWORKS = 2
 """Version of the networks by their names: those of another number begin with other costs, and
 their runs are other runs. With 1, which runs do not say, costs began far above the margin."""
@@ -43,11 +42,19 @@ CHANGES = ("views", "shift", *SWITCHES)
 
 @dataclass(frozen=True, kw_only=True)
 class Choosing:
-    """How steps are chosen: with fewer epochs, on the first samples of the data."""
+    """How steps are chosen: many in short trials, a few of them in runs as long as those that
+    count."""
 
-    sizes: Sequence[int]
-    epochs: int
     steps: Sequence[float]
+    sizes: Sequence[int]
+    """Of the trials: the first samples of the data."""
+    epochs: int
+    """Of the trials."""
+    finalists: int
+    """Pairs of optimiser and step that go on from the trials, for each method."""
+    seeds: Sequence[int]
+    """With which finalists are compared, whichever are asked for: a pair that comes first in one
+    run may fail in the next."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,8 @@ class Pick:
 
 Picks = Mapping[str, Mapping[str, Pick]]
 """By part and by label."""
+Shortlist = Mapping[str, Mapping[str, Sequence[Pick]]]
+"""Finalists by part and by label, the best first."""
 
 
 def methods(on_paths: bool) -> tuple[Method, ...]:
@@ -100,7 +109,7 @@ def _part(name: str, data: dict[str, Any]) -> Part:
         batch_size=BATCH_SIZE,
         seeds=SEEDS,
         methods=[
-            replace(method, training={"drops": (DROPS,)})
+            replace(method, training={"decay": (True,)})
             for method in methods(data["generator"] == "terrain")
         ],
     )
@@ -111,7 +120,8 @@ PARTS = (
     _part("terrain 18x18", _terrain(18)),
     _part("matching 12x12", _boards(12, 12)),
 )
-CHOOSING = Choosing(sizes=[2_000, 500, 500], epochs=10, steps=STEPS)
+CHOOSING = Choosing(steps=STEPS, sizes=SIZES, epochs=5, finalists=2, seeds=range(2))
+"""All the data, since how large a step may be depends on how much there is to learn from."""
 
 QUICK_SIZES = [300, 100, 100]
 QUICK_PARTS = tuple(
@@ -121,8 +131,10 @@ QUICK_PARTS = tuple(
         _part("matching 6x6", _boards(6, 8, QUICK_SIZES)),
     )
 )
-QUICK_CHOOSING = Choosing(sizes=[200, 100, 100], epochs=4, steps=(0.01, 0.001))
-"""80 updates, half of them with the full step: enough for decisions to differ by the step."""
+QUICK_CHOOSING = Choosing(
+    steps=(0.01, 0.001), sizes=[200, 100, 100], epochs=4, finalists=2, seeds=range(1)
+)
+"""80 updates: enough for decisions to differ by the step."""
 
 
 def experiment(
@@ -172,17 +184,23 @@ def candidates(part: Part, choosing: Choosing) -> Part:
     )
 
 
+def finals(part: Part, shortlist: Shortlist, choosing: Choosing) -> Part:
+    """The part in which finalists are compared; a method without any is left out."""
+    found = shortlist.get(part.name, {})
+    methods = [_with(m, pick) for m in part.methods for pick in found.get(m.label, ())]
+    return replace(part, methods=methods, seeds=choosing.seeds)
+
+
 def decided(part: Part, picks: Picks) -> Part:
     """The part with what its methods chose; a method without a choice is left out."""
     found = picks.get(part.name, {})
     return replace(
-        part,
-        methods=[
-            replace(m, optimiser=found[m.label].optimiser, steps=(found[m.label].step,))
-            for m in part.methods
-            if m.label in found
-        ],
+        part, methods=[_with(m, found[m.label]) for m in part.methods if m.label in found]
     )
+
+
+def _with(method: Method, pick: Pick) -> Method:
+    return replace(method, optimiser=pick.optimiser, steps=(pick.step,))
 
 
 def _changed(data: dict[str, Any], digits: str, ties: bool) -> dict[str, Any]:

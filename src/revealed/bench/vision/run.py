@@ -217,7 +217,7 @@ def _train(
         seed=config.seed,
         checkpoint=_checkpoint(config, where),
         checkpoint_every=CHECKPOINT_EVERY.get(material.train.device.type, 1),
-        **{k: tuple(v) if k == "drops" else v for k, v in config.training.items()},
+        **config.training,
     )
 
 

@@ -1,4 +1,4 @@
-"""How optimiser and step were chosen on pictures: every trial with its validation loss."""
+"""How optimiser and step were chosen on pictures: finals and trials with their validation loss."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ def build(study: Study, gallery: Gallery) -> Html | None:
     entries = {part: shown(study, part) for part in tasks(study)}
     if not entries:
         return None
-    tried = study.folder.sweep.get("tried")
-    tried = tried if isinstance(tried, dict) else {}
     told = [paragraph(_rule(study)), _chosen(entries).markup()]
     for part, found in entries.items():
-        trials = tried.get(part)
-        if isinstance(trials, dict) and trials:
-            told.append(details(f"Trials on {part}", _trials(part, found, trials).markup()))
+        for name in ("finals", "tried"):
+            by_part = study.folder.sweep.get(name)
+            losses = by_part.get(part) if isinstance(by_part, dict) else None
+            if isinstance(losses, dict) and losses:
+                title = f"{'Finals' if name == 'finals' else 'Trials'} on {part}"
+                told.append(details(title, _compared(title, found, losses).markup()))
     commands = [run.command for found in entries.values() for e in found for run in e.runs]
     if any(commands):
         told.append(details("Repeat a run", command_box(commands)))
@@ -48,15 +49,23 @@ def _ways(settings: dict[str, Any]) -> dict[str, str]:
     """What is said of steps that were chosen in the sweep, and of those that a file gave."""
     chosen = (
         "Each method chose its optimiser and step by the decision loss on validation data, which "
-        "needs no true cost, and was then trained anew with every seed."
+        "needs no true cost"
     )
     how = settings.get("choosing")
     sizes = how.get("sizes") if isinstance(how, dict) else None
     if isinstance(how, dict) and isinstance(sizes, list) and sizes:
         chosen += (
-            f" Trials were shorter than the runs that count: on the first {sizes[0]} training "
-            f"samples, epochs {how.get('epochs')}, seeds 1."
+            f". Trials were shorter than the runs that count: epochs {how.get('epochs')} on the "
+            f"first {sizes[0]} training samples, seeds 1"
         )
+        seeds = how.get("seeds")
+        if isinstance(seeds, list) and how.get("finalists"):
+            chosen += (
+                f". The best of them, {how['finalists']} of each method, went on to finals as long "
+                f"as the runs that count, with seeds {len(seeds)}; the best in the mean of these "
+                "was chosen"
+            )
+    chosen += ", and trained with every seed."
     given = (
         "Optimisers and steps were not tried here but given to the sweep in a file (--steps), as "
         "another sweep had chosen them."
@@ -83,9 +92,9 @@ def _choice(entry: Entry) -> str:
     return optimiser_name(entry.runs[0]) + ("" if step is None else f", {step:g}")
 
 
-def _trials(part: str, entries: list[Entry], trials: dict[str, Any]) -> SortTable:
+def _compared(title: str, entries: list[Entry], compared: dict[str, Any]) -> SortTable:
     """Validation decision loss by optimiser and step; what was chosen in bold."""
-    found = {entry.label: _losses(trials.get(entry.label)) for entry in entries}
+    found = {entry.label: _losses(compared.get(entry.label)) for entry in entries}
     keys = sorted({key for losses in found.values() for key in losses}, key=lambda k: (k[0], -k[1]))
     columns = [Column("method")]
     columns += [Column(f"{step:g}", True, "", optimiser) for optimiser, step in keys]
@@ -99,8 +108,8 @@ def _trials(part: str, entries: list[Entry], trials: dict[str, Any]) -> SortTabl
             value = loss if isinstance(loss, float) else np.nan
             cells.append(Cell(shown_loss or NONE, value, "best" if key == chosen else None))
         rows.append(Row(cells, row_class(entry)))
-    note = "Bold: chosen. A word in place of a number says how the trial ended."
-    return SortTable(f"Validation decision loss of the trials on {part}", columns, rows, note)
+    note = "Bold: chosen. A word in place of a number says how a run ended."
+    return SortTable(f"Validation decision loss: {title.lower()}", columns, rows, note)
 
 
 def _losses(trials: Any) -> dict[tuple[str, float], float | str]:
