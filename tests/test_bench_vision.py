@@ -37,7 +37,7 @@ from run_helpers import figures
 pytest.importorskip("rich")
 pytest.importorskip("safetensors")
 
-LABELS = ["Ours", "Ours, robust", "ST", "MOM", "BB", "PFYL", "SPO+", "two-stage"]
+LABELS = ["Ours", "Ours, robust", "Ours, smoothed", "ST", "MOM", "BB", "PFYL", "SPO+", "two-stage"]
 SMALL = {"generator": "terrain", "side": 4, "sizes": [12, 6, 6], "unique": True, "seed": 0}
 MEASURES = {"decision_loss", "estimate_loss", "relative_regret", "optimal", "exact"}
 

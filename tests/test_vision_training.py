@@ -26,6 +26,7 @@ from revealed.vision.stepping import Step, _Kept, can_capture, make_observed
 ON_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 METHODS = {
     "projection": {},
+    "smoothed": {"margin": 1.0, "n_samples": 2},
     "st": {},
     "mom": {},
     "bb": {"floor": 0.01},
@@ -240,7 +241,7 @@ def test_what_a_graph_can_hold():
     on_paths = [name for name in METHODS if can_capture(make_loss(name, paths))]
     on_pairs = [name for name in METHODS if can_capture(make_loss(name, pairs))]
     assert on_paths == list(METHODS)
-    assert on_pairs == ["projection", "mom", "two-stage"]
+    assert on_pairs == ["projection", "smoothed", "mom", "two-stage"]
     assert not can_capture(make_loss("mom", paths, basis="true"))
     assert not can_capture(make_loss("qptl", paths))
 

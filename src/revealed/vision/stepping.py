@@ -133,7 +133,7 @@ def can_capture(loss: DecisionLoss) -> bool:
     """Whether a step with this loss never leaves the device: no oracle, or one that stays there."""
     if loss.name in _ORACLES_ON_PATHS:
         return isinstance(loss.problem.structure, PathStructure)
-    return loss.name in ("projection", "two-stage") or (
+    return loss.name in ("projection", "smoothed", "two-stage") or (
         loss.name == "mom" and not loss.needs_true_costs
     )
 

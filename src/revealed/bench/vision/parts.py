@@ -27,6 +27,9 @@ FLOOR = 0.01
 """Shifted or disturbed costs of streets are raised to it: a graph with cycles has no shortest path
 below 0."""
 
+SMOOTHED = {"power": (1,), "margin": (1.0,), "sigma": (1.0,), "n_samples": (4,)}
+"""Noise of the size of the margin, in two pairs of opposite draws."""
+
 _BOARDS = "boards also with rows and columns exchanged in training"
 VIEWS = {
     "mirrored": {"terrain": "maps also mirrored in training", "digit_boards": _BOARDS},
@@ -77,6 +80,7 @@ def methods(on_paths: bool) -> tuple[Method, ...]:
     return (
         Method(label="Ours", name="projection", options={"power": (2,), "margin": (1.0,)}),
         Method(label="Ours, robust", name="projection", options={"power": (1,), "margin": (1.0,)}),
+        Method(label="Ours, smoothed", name="smoothed", options=SMOOTHED),
         Method(label="ST", name="st"),
         Method(label="MOM", name="mom", options={"margin": (1.0,)}),
         Method(label="BB", name="bb", options={"lam": (10.0,)} | floor),
