@@ -43,8 +43,10 @@ def enter(
         "models": known.get("models", {}) | {p.name: p.model["kind"] for p in parts},
         "steps": known.get("steps", {})
         | {p.name: "chosen" if args.steps == "auto" else "given" for p in parts},
-        "views": known.get("views", {}) | {p.name: args.views for p in parts},
-        "shift": known.get("shift", {}) | {p.name: args.shift for p in parts},
+        **{
+            name: known.get(name, {}) | {p.name: getattr(args, name) for p in parts}
+            for name in ("views", "shift", "light")
+        },
         "choosing": _in_words(choosing),
         "device": where.device,
         "jobs": _by_part(known.get("jobs")) | {p.name: where.jobs for p in parts},
@@ -100,7 +102,7 @@ def _command(args: argparse.Namespace) -> str:
     words = ["revealed bench vision"]
     for name in ("quick", "ties", *SWITCHES):
         words += [f"--{name}"] if getattr(args, name) else []
-    for name in ("only", "methods", "seeds", "epochs", "model", "views", "shift"):
+    for name in ("only", "methods", "seeds", "epochs", "model", "views", "shift", "light"):
         value = getattr(args, name)
         words += [f"--{name} {value!r}" if isinstance(value, str) else f"--{name} {value}"] * (
             value is not None
