@@ -43,7 +43,8 @@ def main() -> int:
             sizes = [args.pictures, 0, min(200, args.pictures)]
             data = draw(part.data | {"sizes": sizes}, jobs=available_cores())
             print(f"{part.name}: drawn after {time.perf_counter() - began:.0f} s", flush=True)
-            rows += [_try(part, method, data, device, args) for method in part.methods]
+            chosen = [m for m in part.methods if not args.methods or m.label in args.methods]
+            rows += [_try(part, method, data, device, args) for method in chosen]
             rows += _variants(part, data, device, args) if args.variants else []
     if args.out:
         args.out.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
@@ -59,6 +60,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--pictures", type=int, default=1_000)
     parser.add_argument("--only", default="", help="part of a task's name")
+    parser.add_argument("--methods", nargs="*", help="labels; all of them if none is named")
     parser.add_argument("--model", default="truncated")
     parser.add_argument("--variants", action="store_true", help="half precision and torch.compile")
     parser.add_argument("--out", type=Path)
