@@ -9,11 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .inputs import as_contexts
+
 COUNT = 1024
 """Lights to draw from: more than a picture meets in a training."""
 TINT = 0.4
 """Share of the change by which colours differ among themselves."""
-GREY = 127.5
 
 
 class Lights:
@@ -27,16 +28,21 @@ class Lights:
         change = np.random.default_rng(0).uniform(-most, most, (COUNT, 2 + channels))
         change[0] = 0.0
         contrast, brightness, tint = change[:, :1], change[:, 1:2], TINT * change[:, 2:]
-        gain = np.exp(brightness + tint)
-        factor, offset = gain * np.exp(contrast), gain * GREY * (1 - np.exp(contrast))
-        table = np.stack([factor, offset])[:, :, None, None, :].astype(np.float32)
-        self._factor, self._offset = torch.from_numpy(table).to(device)  # (L, 1, 1, C) each
+        self._contrast, self._gain = (  # (L, 1, 1, 1) and (L, C, 1, 1)
+            torch.from_numpy(np.exp(part)[:, :, None, None].astype(np.float32)).to(device)
+            for part in (contrast, brightness + tint)
+        )
 
     def __len__(self) -> int:
         return COUNT
 
     def apply(self, images: Tensor, which: Tensor) -> Tensor:
-        """Pictures (B, H, W, C) uint8, each in the light of its number (B,), as bytes again: what
-        is too bright or too dark for them is cut off."""
-        seen = images.float() * self._factor[which] + self._offset[which]
-        return seen.round_().clamp_(0, 255).to(torch.uint8)
+        """Pictures (B, H, W, C) uint8, each in the light of its number (B,), as numbers (B, C, H,
+        W) like those of `as_contexts`.
+
+        They may leave -1 .. 1: bytes would cut off what is too bright, and with it what a snowy map
+        shows.
+        """
+        seen = as_contexts(images)
+        mean = seen.mean(dim=(1, 2, 3), keepdim=True)
+        return self._gain[which] * (self._contrast[which] * (seen - mean) + mean + 1) - 1

@@ -30,7 +30,8 @@ Observed = Callable[[Tensor], Any]
 
 
 class Change(Protocol):
-    """Other looks of the same pictures, by number; 0 is none."""
+    """Other looks of the same pictures, by number; 0 is none. The last one of a step may make
+    numbers of bytes, as `as_contexts` does."""
 
     def __len__(self) -> int: ...
 

@@ -59,7 +59,8 @@ class TrainSettings:
     """Each epoch moves every picture by up to so many pixels up or down and to either side."""
     light: float = 0.0
     """Each epoch shows every picture brighter or darker, with more or less contrast, by up to about
-    this share; colours among themselves change by 0.4 of it."""
+    this share; colours among themselves change by 0.4 of it. The network is then given numbers (see
+    `as_contexts`) in place of bytes."""
     half: bool = False
     """Convolutions in bfloat16."""
     compile: bool = False
