@@ -371,27 +371,15 @@ def test_views_of_boards_are_told_as_such(tmp_path, capsys):
     assert "boards also with rows and columns exchanged in training" in out
 
 
-def test_shift_and_light_are_for_every_method_and_told(tmp_path, capsys):
-    asked = ("--shift", "1", "--light", "0.15")
-    bench(tmp_path, "--only", "terrain", "--methods", "Ours;SPO+", *asked)
-    out = capsys.readouterr().out
-    assert "pictures moved by up to 1 px in training" in out
-    assert "light changed by up to 15% in training" in out
+def test_shifts_are_on_for_every_method_and_told(tmp_path, capsys):
+    bench(tmp_path, "--only", "terrain", "--methods", "Ours;SPO+", "--shift", "1")
+    assert "pictures moved by up to 1 px in training" in capsys.readouterr().out
     content = json.loads((tmp_path / "sweep.json").read_text("utf-8"))
     assert content["settings"]["shift"] == {"terrain 6x6": 1}
-    assert content["settings"]["light"] == {"terrain 6x6": 0.15}
-    assert content["command"].endswith("--shift 1 --light 0.15")
+    assert content["command"].endswith("--shift 1")
     for run in read_runs(tmp_path):
-        training = run["config"]["training"]
-        assert (training["shift"], training["light"]) == (1, 0.15)
-        assert "--shift 1 --light 0.15" in run["command"]
-
-
-@pytest.mark.parametrize("wrong", ["0", "1", "-0.1", "nan", "much"])
-def test_a_share_of_light_is_one(tmp_path, capsys, wrong):
-    with pytest.raises(SystemExit, match="2"):
-        bench(tmp_path, f"--light={wrong}")
-    assert f"a number above 0 and below 1; got '{wrong}'" in capsys.readouterr().err
+        assert run["config"]["training"]["shift"] == 1
+        assert "--shift 1" in run["command"]
 
 
 def test_unknown_views_are_refused_before_any_run(tmp_path, capsys):

@@ -61,17 +61,6 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def share(text: str) -> float:
-    """An option's value as a number above 0 and below 1, for argparse."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"a number above 0 and below 1; got {text!r}")
-    return value
-
-
 def target(name: str, value: float, bound: float, *, at_least: bool = False) -> dict[str, Any]:
     """A target with the value found; `value` may not exceed `bound`, or not fall below it."""
     holds = value >= bound if at_least else value <= bound

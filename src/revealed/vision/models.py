@@ -54,8 +54,7 @@ class ImageModel(nn.Module):
 
     def cell_costs(self, images: Tensor) -> Tensor:
         """What `spread` takes: costs of cells (B, V); without it those of edges (B, n)."""
-        as_bytes = images.dtype == torch.uint8
-        x = as_contexts(images, dtype=self.dtype) if as_bytes else images.to(self.dtype)
+        x = as_contexts(images, dtype=self.dtype) if images.dtype == torch.uint8 else images
         if x.ndim != 4 or x.shape[1] != self.channels:
             raise ShapeError(
                 f"Pictures must be (B, H, W, {self.channels}) uint8 or (B, {self.channels}, H, W) "

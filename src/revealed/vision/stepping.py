@@ -8,8 +8,8 @@ Letters: B pictures of a batch, n cost entries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,7 @@ from ..problems.structures import PathStructure
 from .inputs import DeviceSplit
 from .judging import precision
 from .optimisers import start_state, state_of
+from .shifts import Shifts
 from .views import ViewedSplit
 
 WARM_UP = 3
@@ -29,20 +30,10 @@ Observed = Callable[[Tensor], Any]
 """From the places of a batch to what its loss takes for decisions."""
 
 
-class Change(Protocol):
-    """Other looks of the same pictures, by number; 0 is none. The last one of a step may make
-    numbers of bytes, as `as_contexts` does."""
-
-    def __len__(self) -> int: ...
-
-    def apply(self, images: Tensor, which: Tensor) -> Tensor: ...
-
-
 class Step:
     """Called with the places (B,) of a batch; adds the loss to `total`, on the device.
 
-    With `changes` a place is that of a changed picture: of L lines and K looks of a first change,
-    look k of line i is at k L + i, and look m of a second change at (m K + k) L + i.
+    With `shifts` a place is that of a shifted picture: shift k of line i is k L + i of L lines.
     """
 
     def __init__(
@@ -53,23 +44,23 @@ class Step:
         optimiser: torch.optim.Optimizer,
         observed: Observed,
         *,
-        changes: Sequence[Change] = (),
+        shifts: Shifts | None = None,
         half: bool = False,
         warm_starts: bool = False,
     ) -> None:
         self.model, self.loss, self.optimiser = model, loss, optimiser
         self.total = torch.zeros((), dtype=torch.float64, device=data.device)
-        self._data, self._observed, self._changes = data, observed, changes
+        self._data, self._observed, self._shifts = data, observed, shifts
         self._half, self.warm_starts = half, warm_starts
 
     def __call__(self, index: Tensor) -> None:
         self.optimiser.zero_grad(set_to_none=True)
-        if self._changes:
-            looks, index = _divided(index, len(self._data))
-        images = self._data.images[index]
-        for change in self._changes:
-            looks, which = _divided(looks, len(change))
-            images = change.apply(images, which)
+        if self._shifts is None:
+            images = self._data.images[index]
+        else:
+            which = index.div(len(self._data), rounding_mode="floor")
+            index = index.remainder(len(self._data))
+            images = self._shifts.apply(self._data.images[index], which)
         with precision(images.device, self._half):
             costs = self.model(images)
         value = self.loss(
@@ -81,11 +72,6 @@ class Step:
         value.backward()
         self.optimiser.step()
         self.total += value.detach()
-
-
-def _divided(places: Tensor, by: int) -> tuple[Tensor, Tensor]:
-    """Quotient and remainder of numbers that are not negative."""
-    return places.div(by, rounding_mode="floor"), places.remainder(by)
 
 
 class CapturedStep:

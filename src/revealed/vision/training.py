@@ -28,10 +28,9 @@ from ..fit.checkpoint import Checkpoint
 from ..losses import DecisionLoss
 from ..optimality import OptimalitySet
 from .inputs import DeviceSplit
-from .lights import Lights
 from .optimisers import load_state, make_optimiser, set_step, state_of
 from .shifts import Shifts
-from .stepping import CapturedStep, Change, Step, can_capture, make_observed
+from .stepping import CapturedStep, Step, can_capture, make_observed
 from .views import ViewedSplit, sets_in
 
 Row = dict[str, Any]
@@ -57,10 +56,6 @@ class TrainSettings:
     columns exchanged: each epoch draws one view of every picture."""
     shift: int = 0
     """Each epoch moves every picture by up to so many pixels up or down and to either side."""
-    light: float = 0.0
-    """Each epoch shows every picture brighter or darker, with more or less contrast, by up to about
-    this share; colours among themselves change by 0.4 of it. The network is then given numbers (see
-    `as_contexts`) in place of bytes."""
     half: bool = False
     """Convolutions in bfloat16."""
     compile: bool = False
@@ -75,9 +70,9 @@ class TrainSettings:
 
     def __post_init__(self) -> None:
         for name, least in (
-            ("epochs", 0), ("batch_size", 1), ("shift", 0), ("light", 0), ("checkpoint_every", 1)
+            ("epochs", 0), ("batch_size", 1), ("shift", 0), ("checkpoint_every", 1)
         ):  # fmt: skip
-            if not getattr(self, name) >= least:
+            if getattr(self, name) < least:
                 raise InputError(f"`{name}` must be at least {least}; got {getattr(self, name)}.")
         if not self.step > 0:
             raise InputError(f"`step` must be above 0; got {self.step}.")
@@ -156,7 +151,7 @@ class _Trainer:
                 f"`sets` must be those of {len(self._lines)} decisions, of {len(data)} pictures in "
                 f"{len(self._lines) // len(data)} views; got {len(sets)}."
             )
-        self._changes = _changes(s, data)
+        self._shifts = Shifts(s.shift, data.device) if s.shift else None
         self._optimiser = make_optimiser(s.optimiser, model.parameters(), s.step)
         self._run = _facts(s, data, loss)
         # A sample comes once an epoch: with a checkpoint after each there is nothing to start from.
@@ -180,7 +175,7 @@ class _Trainer:
             loss,
             self._optimiser,
             make_observed(loss, self._lines, sets),
-            changes=self._changes,
+            shifts=self._shifts,
             half=s.half,
             warm_starts=self._warm_starts,
         )
@@ -221,14 +216,12 @@ class _Trainer:
         return {"epoch": epoch, "seconds": seconds, "loss": mean}
 
     def _batches(self, epoch: int) -> Tensor:
-        """(K, B) places, drawn anew in each epoch: every picture once, in one view and one look of
-        each change (see `Step`)."""
+        """(K, B) lines of the data, drawn anew in each epoch: every picture once, in one view, and
+        with the number of its shift where pictures are shifted."""
         rng, size = np.random.default_rng([self._s.seed, epoch]), len(self._data)
         order = rng.permutation(size) + size * rng.integers(len(self._lines) // size, size=size)
-        places = len(self._lines)
-        for change in self._changes:
-            order += places * rng.integers(len(change), size=size)
-            places *= len(change)
+        if self._shifts is not None:
+            order += len(self._lines) * rng.integers(len(self._shifts), size=size)
         whole = len(order) // self._size * self._size
         return torch.from_numpy(order[:whole].reshape(-1, self._size)).to(self._device)
 
@@ -255,13 +248,6 @@ class _Trainer:
         self._model.load_state_dict(found.part("model"))
         load_state(self._optimiser, found.part("optimiser"))
         return list(found.facts["rows"])
-
-
-def _changes(s: TrainSettings, data: DeviceSplit) -> list[Change]:
-    """What happens to pictures on their way to the network."""
-    changes: list[Change] = [Shifts(s.shift, data.device)] if s.shift else []
-    channels = data.images.shape[3]
-    return changes + ([Lights(s.light, channels, data.device)] if s.light else [])
 
 
 # --- the same numbers again ----------------------------------------------------------------------

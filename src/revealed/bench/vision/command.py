@@ -20,7 +20,7 @@ from ..sweeps.choose import chosen
 from ..sweeps.progress import clock
 from ..sweeps.runs import FAILED, UNFINISHED, Run, pack_runs, read_runs
 from ..synthetic.experiments import Part
-from ..tables import positive, share, show, show_targets
+from ..tables import positive, show, show_targets
 from .choice import read_picks
 from .data import prepare
 from .folder import enter, write_facts
@@ -54,7 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--ties", action="store_true", help="also pictures with several best decisions")
     option("--views", metavar="KIND", help="maps turned, boards rearranged: mirrored, or all")
     option("--shift", type=positive, metavar="N", help="pictures also moved by up to N pixels")
-    option("--light", type=share, metavar="X", help="light and contrast changed by up to X (0.15)")
     option("--half", action="store_true", help="convolutions in bfloat16")
     option("--compile", action="store_true", help="networks through torch.compile")
     option("--device", metavar="NAME", help="cuda where there is one, else cpu")

@@ -43,10 +43,8 @@ def enter(
         "models": known.get("models", {}) | {p.name: p.model["kind"] for p in parts},
         "steps": known.get("steps", {})
         | {p.name: "chosen" if args.steps == "auto" else "given" for p in parts},
-        **{
-            name: known.get(name, {}) | {p.name: getattr(args, name) for p in parts}
-            for name in ("views", "shift", "light")
-        },
+        "views": known.get("views", {}) | {p.name: args.views for p in parts},
+        "shift": known.get("shift", {}) | {p.name: args.shift for p in parts},
         "choosing": _in_words(choosing),
         "device": where.device,
         "jobs": _by_part(known.get("jobs")) | {p.name: where.jobs for p in parts},
@@ -102,7 +100,7 @@ def _command(args: argparse.Namespace) -> str:
     words = ["revealed bench vision"]
     for name in ("quick", "ties", *SWITCHES):
         words += [f"--{name}"] if getattr(args, name) else []
-    for name in ("only", "methods", "seeds", "epochs", "model", "views", "shift", "light"):
+    for name in ("only", "methods", "seeds", "epochs", "model", "views", "shift"):
         value = getattr(args, name)
         words += [f"--{name} {value!r}" if isinstance(value, str) else f"--{name} {value}"] * (
             value is not None

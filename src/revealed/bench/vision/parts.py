@@ -39,7 +39,7 @@ VIEWS = {
 the generator of the pictures."""
 SWITCHES = ("half", "compile")
 """Settings of the training that a sweep may turn on."""
-CHANGES = ("views", "shift", "light", *SWITCHES)
+CHANGES = ("views", "shift", *SWITCHES)
 """All settings of the training that a sweep may change."""
 
 

@@ -121,8 +121,7 @@ def _command(config: RunConfig) -> str:
     words += [f"--epochs {config.epochs} --model {config.model['kind']}"]
     words += ["--digits mnist"] * (data.get("digits") == "mnist")
     words += ["--ties"] * (not data.get("unique", True))
-    named = [name for name in ("views", "shift", "light") if training.get(name)]
-    words += [f"--{name} {training[name]}" for name in named]
+    words += [f"--{name} {training[name]}" for name in ("views", "shift") if training.get(name)]
     words += [f"--{name}" for name in ("half", "compile") if training.get(name)]
     return " ".join(words)
 

@@ -44,13 +44,8 @@ def changes_in_words(configs: Iterable[dict[str, Any]]) -> list[str]:
         for generator, words in by_generator.items()
         if (kind, generator) in views
     ]
-    for name, words in (
-        ("shift", "pictures moved by up to {} px in training"),
-        ("light", "light changed by up to {:.0%} in training"),
-    ):
-        found = {_under(each, "training", name) for each in configs} - {None}
-        told += [words.format(most) for most in sorted(found)]
-    return told
+    shifts = {_under(each, "training", "shift") for each in configs} - {None}
+    return told + [f"pictures moved by up to {most} px in training" for most in sorted(shifts)]
 
 
 def _under(config: dict[str, Any], name: str, key: str) -> Any:
