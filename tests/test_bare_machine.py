@@ -119,4 +119,4 @@ def test_the_experiment_on_pictures_runs_and_is_reported(tmp_path):
     assert done.stdout.splitlines()[-1] == "ended 0", done.stdout
     assert (tmp_path / "report.html").is_file()
     runs = sorted(path.name for path in (tmp_path / "runs").iterdir())
-    assert len(runs) == 16  # eight methods on either part
+    assert len(runs) == 18  # nine methods on either part
