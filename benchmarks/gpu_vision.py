@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from revealed.bench.record import available_cores
 from revealed.bench.vision.data import draw
-from revealed.bench.vision.parts import PARTS
+from revealed.bench.vision.parts import experiment
 from revealed.losses import make_loss
 from revealed.vision import DeviceSplit, build_model, judge, train
 
@@ -38,14 +38,12 @@ def main() -> int:
     device, began, rows = torch.device(args.device), time.perf_counter(), []
     if device.type == "cuda":
         device = torch.device("cuda", torch.cuda.current_device())
-    for part in PARTS:
-        if args.only in part.name:
-            sizes = [args.pictures, 0, min(200, args.pictures)]
-            data = draw(part.data | {"sizes": sizes}, jobs=available_cores())
-            print(f"{part.name}: drawn after {time.perf_counter() - began:.0f} s", flush=True)
-            chosen = [m for m in part.methods if not args.methods or m.label in args.methods]
-            rows += [_try(part, method, data, device, args) for method in chosen]
-            rows += _variants(part, data, device, args) if args.variants else []
+    for part in experiment(only=args.only, labels=args.methods):
+        sizes = [args.pictures, 0, min(200, args.pictures)]
+        data = draw(part.data | {"sizes": sizes}, jobs=available_cores())
+        print(f"{part.name}: drawn after {time.perf_counter() - began:.0f} s", flush=True)
+        rows += [_try(part, method, data, device, args) for method in part.methods]
+        rows += _variants(part, data, device, args) if args.variants else []
     if args.out:
         args.out.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     wrong = [row for row in rows if row["wrong"]]
@@ -60,7 +58,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--pictures", type=int, default=1_000)
     parser.add_argument("--only", default="", help="part of a task's name")
-    parser.add_argument("--methods", nargs="*", help="labels; all of them if none is named")
+    parser.add_argument("--methods", nargs="+", help="labels of some")
     parser.add_argument("--model", default="truncated")
     parser.add_argument("--variants", action="store_true", help="half precision and torch.compile")
     parser.add_argument("--out", type=Path)

@@ -332,6 +332,15 @@ def test_a_time_limit_ends_it_and_the_same_command_goes_on(
     assert figures(whole) == figures(part)
 
 
+def test_a_method_that_is_added_leaves_the_choice_of_the_others_told(tmp_path):
+    for label in ("Ours", "ST"):
+        bench(tmp_path, "--only", "terrain", "--methods", label)
+    content = json.loads((tmp_path / "sweep.json").read_text("utf-8"))
+    for name in ("tried", "finals"):
+        assert set(content[name]["terrain 6x6"]) == {"Ours", "ST"}, name
+    assert set(read_picks(tmp_path / "chosen.json")["terrain 6x6"]) == {"Ours", "ST"}
+
+
 def test_a_run_says_how_it_is_performed_again(tmp_path):
     asked = ("--only", "terrain", "--methods", "Ours, robust", "--ties", "--half")
     bench(tmp_path, *asked, "--views", "all")

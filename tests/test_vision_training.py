@@ -256,7 +256,7 @@ def stop_after(epochs):
 
 
 @pytest.mark.parametrize("optimiser", ["adam", "adagrad"])
-@pytest.mark.parametrize("name", ["projection", "pfyl"])
+@pytest.mark.parametrize("name", ["projection", "smoothed", "pfyl"])
 def test_a_run_that_was_stopped_ends_with_the_same_numbers(maps, tmp_path, optimiser, name):
     settings = {"optimiser": optimiser, "epochs": 4, "decay": True}
     whole = learn(maps, name, **settings)

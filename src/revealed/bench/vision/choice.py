@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -20,6 +20,8 @@ from ..sweeps.runs import UNFINISHED, Run, write_whole
 from .parts import OPTIMISERS, Pick, Picks, Shortlist
 
 CHOSEN = "chosen.json"
+ByLabel = Mapping[str, Mapping[str, Any]]
+"""Something for each part and label."""
 
 
 def shortlist(trials: Iterable[Run], finalists: int) -> dict[str, dict[str, list[Pick]]]:
@@ -94,6 +96,11 @@ def _told(runs: list[Run]) -> float | str:
     return failed[0] if failed else _losses(runs)[0]
 
 
+def joined(known: ByLabel, new: ByLabel) -> dict[str, dict[str, Any]]:
+    """What is said of each part and label: the new, and the known where there is nothing new."""
+    return {part: {**known.get(part, {}), **new.get(part, {})} for part in {**known, **new}}
+
+
 def read_picks(path: Path) -> dict[str, dict[str, Pick]]:
     """The choices in a file that `write_picks` wrote, or a person."""
     try:
@@ -125,10 +132,8 @@ def write_picks(folder: Path, picks: Picks) -> None:
     """Write `chosen.json`, keeping what it says of parts and methods that were not asked for."""
     path = folder / CHOSEN
     known = read_picks(path) if path.is_file() else {}
-    for part, by_label in picks.items():
-        known[part] = known.get(part, {}) | dict(by_label)
     content = {
         part: {label: {"optimiser": p.optimiser, "step": p.step} for label, p in by_label.items()}
-        for part, by_label in known.items()
+        for part, by_label in joined(known, picks).items()
     }
     write_whole(path, json.dumps(content, indent=1) + "\n")

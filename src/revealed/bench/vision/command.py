@@ -21,7 +21,7 @@ from ..sweeps.progress import clock
 from ..sweeps.runs import FAILED, UNFINISHED, Run, pack_runs, read_runs
 from ..synthetic.experiments import Part
 from ..tables import positive, show, show_targets
-from .choice import read_picks
+from .choice import joined, read_picks
 from .data import prepare
 from .folder import enter, write_facts
 from .gallery import write_gallery
@@ -79,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
     data = _prepare(parts, where, args)
     given = {} if args.steps == "auto" else read_picks(Path(args.steps))
     choice = choose(parts, choosing, given, folder, where)
-    content["tried"] |= choice.trials
-    content["finals"] |= choice.finals
+    content["tried"] = joined(content["tried"], choice.trials)
+    content["finals"] = joined(content["finals"], choice.finals)
     runs = learn([decided(part, choice.picks) for part in parts], folder, where)
     finished = chosen(run for run in runs if run["status"] != UNFINISHED)
     for part in parts:

@@ -14,7 +14,7 @@ from typing import Any
 from ..sweeps.runs import UNFINISHED, Run, RunConfig
 from ..sweeps.sweep import sweep
 from ..synthetic.experiments import Part
-from .choice import pick, shortlist, tried, write_picks
+from .choice import joined, pick, shortlist, tried, write_picks
 from .folder import set_others_aside
 from .parts import Choosing, Picks, candidates, finals
 from .run import Where, perform, performer
@@ -42,9 +42,7 @@ def choose(
     trials = _try(open_parts, choosing, folder, where)
     finalists = shortlist(trials, choosing.finalists)
     compared = learn([finals(part, finalists, choosing) for part in open_parts], folder, where)
-    picks = pick(compared, finalists)
-    for part, by_label in given.items():
-        picks[part] = dict(by_label) | picks.get(part, {})
+    picks = joined(given, pick(compared, finalists))
     write_picks(folder, picks)
     unsure = {
         (run["config"]["part"], run["config"]["label"])
