@@ -55,6 +55,34 @@ def pick(runs: Iterable[Run], finalists: Shortlist) -> dict[str, dict[str, Pick]
     }
 
 
+def larger(
+    finalists: Shortlist, trials: Iterable[Run], runs: Iterable[Run], within: float
+) -> dict[str, dict[str, list[Pick]]]:
+    """The finalists, and for each method whose next larger step was not among them that one too.
+
+    Next to the best of its `runs` in full, with the same optimiser; none whose trial came out worse
+    than `within` times the best, and none for a method of which finalists are still to be run.
+    """
+    short = {name: _by_pick(own) for name, own in _candidates(trials).items()}
+    best = shortlist(runs, 1)
+    found: dict[str, dict[str, list[Pick]]] = defaultdict(dict)
+    for part, by_label in finalists.items():
+        for label, own in by_label.items():
+            found[part][label] = list(own)
+            for at in best.get(part, {}).get(label, ()):
+                losses = short[part, label]
+                above = [p for p in losses if p.optimiser == at.optimiser and p.step > at.step]
+                following = min(above, key=lambda p: p.step, default=at)
+                if following not in own and losses[following] <= within * min(losses.values()):
+                    found[part][label].append(following)
+    return dict(found)
+
+
+def _by_pick(candidates: Mapping[Pick, list[Run]]) -> dict[Pick, float]:
+    """The validation decision loss of each."""
+    return {each: _losses(runs)[0] for each, runs in candidates.items()}
+
+
 def tried(runs: Iterable[Run]) -> dict[str, dict[str, list[Any]]]:
     """For each part and label what was tried: [optimiser, step, validation decision loss], the mean
     over seeds; for the loss a word where there is none."""

@@ -82,15 +82,17 @@ def run(args: argparse.Namespace) -> int:
     content["tried"] = joined(content["tried"], choice.trials)
     content["finals"] = joined(content["finals"], choice.finals)
     runs = learn([decided(part, choice.picks) for part in parts], folder, where)
-    finished = chosen(run for run in runs if run["status"] != UNFINISHED)
-    for part in parts:
-        write_gallery(folder, part.name, data[part.name], runs)
     left = sum(run["status"] == UNFINISHED for run in runs) + choice.waiting
-    content["targets"] += [] if args.quick or left else targets(finished)
-    write_facts(folder, content)
     every = read_runs(folder) if (folder / "runs").is_dir() else []
-    pack_runs(folder, every, {key for choice in chosen(every) for key in choice.keys})
-    show(tables(finished))
+    found, names = chosen(every), {part.name for part in parts}
+    # Methods that other commands have run on these parts are shown and judged beside the asked.
+    there = [each for each in found if each.part in names]
+    for name in names:
+        write_gallery(folder, name, data[name], every)
+    content["targets"] += [] if args.quick or left else targets(there)
+    write_facts(folder, content)
+    pack_runs(folder, every, {key for choice in found for key in choice.keys})
+    show(tables(there))
     show_targets(content["targets"])
     return _tell(runs, left, folder, time.time() - began, content["targets"])
 

@@ -84,6 +84,7 @@ def _in_words(choosing: Choosing) -> dict[str, Any]:
         "sizes": list(choosing.sizes),
         "epochs": choosing.epochs,
         "finalists": choosing.finalists,
+        "within": choosing.within,
         "seeds": list(choosing.seeds),
         "by": "validation decision loss at the end",
     }

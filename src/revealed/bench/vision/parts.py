@@ -2,8 +2,8 @@
 
 The paper's section 7 on data of our own: maps with shortest paths, boards of digits with perfect
 matchings. Each method first chooses its optimiser and step by its decisions on validation data: the
-best after a few epochs on a part of the data are finalists, and the best of these after all epochs
-on all of it is chosen; then it learns with the other seeds.
+best after a few epochs are finalists, joined by larger steps as long as these are better, and the
+best after all epochs is chosen; then it learns with the other seeds.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ class Choosing:
     """Of the trials."""
     finalists: int
     """Pairs of optimiser and step that go on from the trials, for each method."""
+    within: float
+    """While the best finalist could have a larger step, that one is compared too: short trials
+    favour small steps. Not if its trial came out worse than so many times the best."""
     seeds: Sequence[int]
     """With which finalists are compared, whichever are asked for: a pair that comes first in one
     run may fail in the next."""
@@ -124,7 +127,7 @@ PARTS = (
     _part("terrain 18x18", _terrain(18)),
     _part("matching 12x12", _boards(12, 12)),
 )
-CHOOSING = Choosing(steps=STEPS, sizes=SIZES, epochs=5, finalists=2, seeds=range(2))
+CHOOSING = Choosing(steps=STEPS, sizes=SIZES, epochs=5, finalists=2, within=2, seeds=range(2))
 """All the data, since how large a step may be depends on how much there is to learn from."""
 
 QUICK_SIZES = [300, 100, 100]
@@ -136,7 +139,7 @@ QUICK_PARTS = tuple(
     )
 )
 QUICK_CHOOSING = Choosing(
-    steps=(0.01, 0.001), sizes=[200, 100, 100], epochs=4, finalists=2, seeds=range(1)
+    steps=(0.01, 0.001), sizes=[200, 100, 100], epochs=4, finalists=2, within=2, seeds=range(1)
 )
 """80 updates: enough for decisions to differ by the step."""
 

@@ -14,9 +14,9 @@ from typing import Any
 from ..sweeps.runs import UNFINISHED, Run, RunConfig
 from ..sweeps.sweep import sweep
 from ..synthetic.experiments import Part
-from .choice import joined, pick, shortlist, tried, write_picks
+from .choice import joined, larger, pick, shortlist, tried, write_picks
 from .folder import set_others_aside
-from .parts import Choosing, Picks, candidates, finals
+from .parts import Choosing, Picks, Shortlist, candidates, finals
 from .run import Where, perform, performer
 
 
@@ -40,8 +40,7 @@ def choose(
     open_parts = [_without(part, given) for part in parts]
     _warm_up(parts, where)
     trials = _try(open_parts, choosing, folder, where)
-    finalists = shortlist(trials, choosing.finalists)
-    compared = learn([finals(part, finalists, choosing) for part in open_parts], folder, where)
+    finalists, compared = _compare(open_parts, choosing, trials, folder, where)
     picks = joined(given, pick(compared, finalists))
     write_picks(folder, picks)
     unsure = {
@@ -64,6 +63,19 @@ def _try(parts: Sequence[Part], choosing: Choosing, folder: Path, where: Where) 
     configs = [config for part in parts for config in candidates(part, choosing).configs()]
     work = performer(replace(where, checkpoints=None), thorough=False)
     return sweep(configs, folder / "choice", jobs=where.jobs, work=work)
+
+
+def _compare(
+    parts: Sequence[Part], choosing: Choosing, trials: list[Run], folder: Path, where: Where
+) -> tuple[Shortlist, list[Run]]:
+    """The best of the trials in full, and larger steps as long as they come out better."""
+    finalists = shortlist(trials, choosing.finalists)
+    while True:
+        compared = learn([finals(part, finalists, choosing) for part in parts], folder, where)
+        more = larger(finalists, trials, compared, choosing.within)
+        if more == finalists:
+            return finalists, compared
+        finalists = more
 
 
 def learn(parts: Sequence[Part], folder: Path, where: Where) -> list[Run]:

@@ -65,6 +65,11 @@ def _ways(settings: dict[str, Any]) -> dict[str, str]:
                 f"as the runs that count, with seeds {len(seeds)}; the best in the mean of these "
                 "was chosen"
             )
+        if how.get("within"):
+            chosen += (
+                ". Where that was not the largest step, the next larger one joined the finals, and "
+                f"so on, unless its trial was worse than {how['within']:g} times the best"
+            )
     chosen += ", and trained with every seed."
     given = (
         "Optimisers and steps were not tried here but given to the sweep in a file (--steps), as "
