@@ -10,11 +10,20 @@ import numpy as np
 import pytest
 import torch
 
-from revealed.bench.sweeps.runs import FAILED, FINISHED, UNFINISHED, RunConfig, read_run, read_runs
+from revealed.bench.sweeps.runs import (
+    FAILED,
+    FINISHED,
+    UNFINISHED,
+    RunConfig,
+    read_run,
+    read_runs,
+    rounded,
+)
 from revealed.bench.vision import parts as vision_parts
 from revealed.bench.vision import run as vision_run
 from revealed.bench.vision.choice import larger, pick, read_picks, shortlist, tried, write_picks
 from revealed.bench.vision.data import draw, load, prepare
+from revealed.bench.vision.gallery import samples_of
 from revealed.bench.vision.parts import (
     CHOOSING,
     OPTIMISERS,
@@ -32,6 +41,8 @@ from revealed.bench.vision.run import Where, perform
 from revealed.bench.vision.tables import tables, targets
 from revealed.cli import main
 from revealed.errors import InputError
+from revealed.losses import make_loss
+from revealed.vision import Averaged, DeviceSplit, build_model, judge, train
 from run_helpers import figures
 
 pytest.importorskip("rich")
@@ -402,6 +413,48 @@ def test_views_are_on_for_every_method_alike_and_told(tmp_path, capsys):
         assert "--views all" in run["command"]
         assert "views" not in plain[label]["config"]["training"]  # known runs keep their names
         assert run["epochs"][-1]["loss"] != plain[label]["epochs"][-1]["loss"]
+
+
+def test_networks_can_be_judged_from_all_sides_in_the_end(tmp_path, capsys):
+    asked = ("--only", "terrain", "--methods", "Ours;SPO+", "--views", "all", "--shift", "1")
+    bench(tmp_path, *asked)
+    trials = {path: when for path, when in written(tmp_path).items() if "choice" in path.parts}
+    capsys.readouterr()
+    bench(tmp_path, *asked, "--average")
+    told = " ".join(capsys.readouterr().out.split())
+    assert "in the end the mean of the costs seen in all of these" in told
+    assert trials.items() <= written(tmp_path).items()  # trials are of networks as they are
+    content = json.loads((tmp_path / "sweep.json").read_text("utf-8"))
+    assert content["settings"]["averaged"] == {"terrain 6x6": True}
+    assert " --average " in content["command"]
+    for run in read_runs(tmp_path):
+        assert "--average" in run["command"]
+        data = load(run["config"]["data"], tmp_path / "data")
+        net, splits = _trained(run["config"], data)
+        seen = Averaged(net, data.problem, "all", 1)
+        for part, model in ((run["epochs"][-1], net), (run["final"], seen)):
+            for name, split in splits.items():
+                assert part[name] == rounded(judge(model, data.problem, split))
+        assert run["samples"] == samples_of(seen, data) != samples_of(net, data)
+
+
+def _trained(config, data):
+    """A network trained again by hand, and the data."""
+    net = build_model(config["model"]["kind"], data.problem, channels=3, seed=config["seed"])
+    splits = {name: DeviceSplit.of(getattr(data, name), "cpu", torch.float64)
+              for name in ("train", "valid", "test")}  # fmt: skip
+    method = dict(config["method"])
+    loss = make_loss(method.pop("name"), data.problem, **method)
+    settings = {
+        name: config[name] for name in ("optimiser", "step", "epochs", "batch_size", "seed")
+    }
+    train(net, splits["train"], loss, **settings, **config["training"])
+    return net, splits
+
+
+def test_averaging_needs_something_to_average(tmp_path, capsys):
+    assert bench(tmp_path, "--only", "terrain", "--average") == 2
+    assert "give `--views` or `--shift` as well" in capsys.readouterr().err
 
 
 def test_views_of_boards_are_told_as_such(tmp_path, capsys):

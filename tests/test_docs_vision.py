@@ -13,10 +13,13 @@ PAGE = (ROOT / "docs/vision.md").read_text("utf-8")
 
 
 def test_the_example_runs(tmp_path, monkeypatch, capsys):
-    (block,) = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    exec(compile(block, "docs/vision.md", "exec"), {"__name__": "page"})
+    names = {"__name__": "page"}
+    for block in blocks:  # each goes on where the one before has ended
+        exec(compile(block, "docs/vision.md", "exec"), names)
     assert "relative_regret" in capsys.readouterr().out
+    assert names["costs"].shape == (50, names["data"].problem.n_variables)
 
 
 def test_all_networks_are_told_of():

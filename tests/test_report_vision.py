@@ -159,6 +159,15 @@ def test_the_table_says_when_maps_were_seen_from_other_sides(tmp_path, kind, wor
     assert words in html
 
 
+@pytest.mark.parametrize("averaged", [False, True])
+def test_tables_and_curves_say_from_where_pictures_were_seen(tmp_path, averaged):
+    model = {"kind": "truncated"} | ({"averaged": True} if averaged else {})
+    config = vision_config("terrain 6x6", "Ours", 0, training={"views": "all"}, model=model)
+    html = make_report(write_vision(tmp_path, [vision_run(config)], albums=False))[1]
+    assert ("In the end the mean of the costs seen in all of these." in html) == averaged
+    assert ("in the tables, where training has ended, from all sides" in html) == averaged
+
+
 def test_the_best_of_all_and_the_best_without_true_costs_are_marked(tmp_path):
     levels = {"Ours": 1.0, "PFYL": 1.5, "SPO+": 0.5}
     runs = [
@@ -215,6 +224,16 @@ def test_finals_are_shown_beside_the_trials(made):
     assert row == {"method": "Ours", "adam 0.001": "2.5", "adagrad 0.01": "2.75"}
     assert "The best of them, 2 of each method, went on to finals" in made[2]
     assert "with seeds 3;" in made[2]
+
+
+@pytest.mark.parametrize("within", [None, 2])
+def test_larger_steps_in_the_finals_are_told(tmp_path, within):
+    folder = write_vision(tmp_path, vision_sweep(1, ["terrain 12x12"]), albums=False)
+    facts = json.loads((folder / "sweep.json").read_text("utf-8"))
+    facts["settings"]["choosing"] |= {} if within is None else {"within": within}
+    (folder / "sweep.json").write_text(json.dumps(facts), "utf-8")
+    html = make_report(folder)[1]
+    assert ("unless its trial was worse than 2 times the best" in html) == (within is not None)
 
 
 def test_a_sweep_without_finals_says_nothing_of_them(tmp_path):

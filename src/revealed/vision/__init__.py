@@ -1,5 +1,6 @@
 """Networks from pictures to costs: ResNet-18 and smaller ones, how they learn, how they do."""
 
+from .averaging import Averaged as Averaged
 from .heads import VertexToEdge as VertexToEdge
 from .inputs import DeviceSplit as DeviceSplit
 from .inputs import as_contexts as as_contexts
@@ -18,6 +19,7 @@ from .views import views_of as views_of
 
 __all__ = [
     "MODELS",
+    "Averaged",
     "DeviceSplit",
     "ImageModel",
     "ResNet18",

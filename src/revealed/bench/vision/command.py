@@ -54,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--ties", action="store_true", help="also pictures with several best decisions")
     option("--views", metavar="KIND", help="maps turned, boards rearranged: mirrored, or all")
     option("--shift", type=positive, metavar="N", help="pictures also moved by up to N pixels")
+    option("--average", action="store_true", help="use the mean over all of these in the end")
     option("--half", action="store_true", help="convolutions in bfloat16")
     option("--compile", action="store_true", help="networks through torch.compile")
     option("--device", metavar="NAME", help="cuda where there is one, else cpu")
@@ -126,9 +127,15 @@ def _asked(args: argparse.Namespace) -> list[Part]:
         model=args.model,
         digits="mnist" if args.digits else "sklearn",
         ties=args.ties,
+        averaged=args.average,
     )
     if args.views is not None and args.views not in VIEWS:
         raise InputError(f"`--views` must be one of {', '.join(VIEWS)}; got {args.views!r}.")
+    if args.average and not (args.views or args.shift):
+        raise InputError(
+            "`--average` takes the mean over views and shifts, and neither was asked for; give "
+            "`--views` or `--shift` as well."
+        )
     more = {name: (getattr(args, name),) for name in CHANGES if getattr(args, name)}
     return [
         replace(part, methods=[replace(m, training={**m.training, **more}) for m in part.methods])

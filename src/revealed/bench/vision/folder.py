@@ -45,6 +45,7 @@ def enter(
         | {p.name: "chosen" if args.steps == "auto" else "given" for p in parts},
         "views": known.get("views", {}) | {p.name: args.views for p in parts},
         "shift": known.get("shift", {}) | {p.name: args.shift for p in parts},
+        "averaged": known.get("averaged", {}) | {p.name: args.average for p in parts},
         "choosing": _in_words(choosing),
         "device": where.device,
         "jobs": _by_part(known.get("jobs")) | {p.name: where.jobs for p in parts},
@@ -99,7 +100,7 @@ def write_facts(folder: Path, content: dict[str, Any]) -> None:
 def _command(args: argparse.Namespace) -> str:
     """The command as typed, without what depends on the machine."""
     words = ["revealed bench vision"]
-    for name in ("quick", "ties", *SWITCHES):
+    for name in ("quick", "ties", "average", *SWITCHES):
         words += [f"--{name}"] if getattr(args, name) else []
     for name in ("only", "methods", "seeds", "epochs", "model", "views", "shift"):
         value = getattr(args, name)

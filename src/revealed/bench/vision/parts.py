@@ -154,11 +154,14 @@ def experiment(
     model: str | None = None,
     digits: str = "sklearn",
     ties: bool = False,
+    averaged: bool = False,
 ) -> list[Part]:
     """The parts to run: those with `only` in their name and the methods of these labels.
 
-    `ties` lets in maps and boards that have several best decisions.
+    `ties` lets in maps and boards that have several best decisions; networks that are `averaged`
+    are judged in the end by the mean over their views and shifts.
     """
+    used = {"averaged": True} if averaged else {}
     known = QUICK_PARTS if quick else PARTS
     parts = [part for part in known if not only or only in part.name]
     if not parts:
@@ -167,7 +170,7 @@ def experiment(
         replace(
             part,
             data=_changed(part.data, digits, ties),
-            model=part.model if model is None else network(model),
+            model=(part.model if model is None else network(model)) | used,
             methods=_chosen_methods(part.methods, labels),
             seeds=part.seeds if seeds is None else range(seeds),
             epochs=part.epochs if epochs is None else epochs,
@@ -177,9 +180,11 @@ def experiment(
 
 
 def candidates(part: Part, choosing: Choosing) -> Part:
-    """The part in which its methods choose: every optimiser with every step, one seed."""
+    """The part in which its methods choose: every optimiser with every step, one seed, networks as
+    they are, since looking from all sides would take longer than the trial."""
     return replace(
         part,
+        model={name: value for name, value in part.model.items() if name != "averaged"},
         data=part.data | {"sizes": list(choosing.sizes)},
         epochs=choosing.epochs,
         seeds=part.seeds[:1],

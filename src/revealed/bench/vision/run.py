@@ -71,7 +71,7 @@ def perform(config: RunConfig, where: Where, *, thorough: bool) -> Run:
     """
     if where.deadline is not None and time.time() + BEGIN_S > where.deadline:
         return lost(config, "There was no time to begin.") | {"status": UNFINISHED}
-    status, message, samples = FINISHED, "", []
+    status, message, samples, final = FINISHED, "", [], None
     material, model, result = None, None, None
     few = one_thread() if where.device == "cpu" else nullcontext()
     with few, warnings.catch_warnings(record=True) as caught:
@@ -83,8 +83,10 @@ def perform(config: RunConfig, where: Where, *, thorough: bool) -> Run:
             result = _train(config, material, model, where, thorough)
             if not result.finished:
                 status = UNFINISHED
-            elif thorough and config.seed == 0:
-                samples = samples_of(model, material.data)
+            else:
+                used = material.used(config, model)
+                final = _final(config, material, model, used, result.rows[-1])
+                samples = samples_of(used, material.data) if thorough and config.seed == 0 else []
         except Exception as error:
             status = _what_failed(where.device, model, material)
             message = f"{type(error).__name__}: {error}"
@@ -102,14 +104,19 @@ def perform(config: RunConfig, where: Where, *, thorough: bool) -> Run:
         "epochs": [row for row in rows if "test" in row],
         "epoch_seconds": statistics.median(times) if times else None,
         **taken,
-        "final": _final(rows[-1]) if rows and status == FINISHED else None,
+        "final": final,
         "command": _command(config),
         "surroundings": _surroundings(where, result),
     } | ({"samples": samples} if samples else {})
 
 
-def _final(row: dict[str, Any]) -> dict[str, Any]:
-    return {split: row[split] for split in ("train", "valid", "test")}
+def _final(
+    config: RunConfig, material: Material, model: nn.Module, used: nn.Module, last: dict[str, Any]
+) -> dict[str, Any]:
+    """What the last epoch has found of the network, or what is found of it as it is used."""
+    if used is model:
+        return {split: last[split] for split in material.judged}
+    return material.judge(config, used)
 
 
 def _command(config: RunConfig) -> str:
@@ -122,6 +129,7 @@ def _command(config: RunConfig) -> str:
     words += ["--digits mnist"] * (data.get("digits") == "mnist")
     words += ["--ties"] * (not data.get("unique", True))
     words += [f"--{name} {training[name]}" for name in ("views", "shift") if training.get(name)]
+    words += ["--average"] * bool(config.model.get("averaged"))
     words += [f"--{name}" for name in ("half", "compile") if training.get(name)]
     return " ".join(words)
 
@@ -143,6 +151,25 @@ class Material:
 
         kind, channels = config.model["kind"], self.data.train.images.shape[3]
         return build_model(kind, self.data.problem, channels=channels, seed=config.seed)
+
+    def used(self, config: RunConfig, model: nn.Module) -> nn.Module:
+        """The network as it is used once it has learnt: as it is, or seen from all sides."""
+        from ...vision import Averaged
+
+        if not config.model.get("averaged"):
+            return model
+        views, shift = config.training.get("views"), config.training.get("shift", 0)
+        return Averaged(model, self.data.problem, views, shift)
+
+    def judge(self, config: RunConfig, model: nn.Module) -> dict[str, Any]:
+        """Its figures on every split."""
+        from ...vision import judge
+
+        half = bool(config.training.get("half"))
+        return {
+            split: judge(model, self.data.problem, part, half=half)
+            for split, part in self.judged.items()
+        }
 
 
 def _material(config: RunConfig, where: Where) -> Material:
@@ -188,9 +215,9 @@ def _loss(material: Material, described: str) -> DecisionLoss:
 def _train(
     config: RunConfig, material: Material, model: nn.Module, where: Where, thorough: bool
 ) -> TrainResult:
-    from ...vision import judge, train
+    from ...vision import train
 
-    problem, clock = material.data.problem, _Clock(where.deadline)
+    clock = _Clock(where.deadline)
     loss = _loss(material, json.dumps(config.method, sort_keys=True))
     margin, views = float(config.method.get("margin", 1.0)), config.training.get("views")
 
@@ -198,10 +225,7 @@ def _train(
         clock.tick()
         if not thorough and epoch != config.epochs:
             return {}
-        half = bool(config.training.get("half"))
-        return {
-            split: judge(model, problem, part, half=half) for split, part in material.judged.items()
-        }
+        return material.judge(config, model)
 
     return train(
         model,

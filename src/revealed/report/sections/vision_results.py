@@ -65,6 +65,11 @@ def _curves(
         return None
     words = f"{split.capitalize()} {NAMES[measure]} by epoch"
     caption = f"{words}. {CAPTION}"
+    if any(_is_averaged(entry) for found in entries.values() for entry in found):
+        caption += (
+            " Here pictures are seen as they are; in the tables, where training has ended, from "
+            "all sides."
+        )
     name = f"{split}-{slug(NAMES[measure])}"
     return gallery.show(Picture(name, words, caption, panels, list(styles.values()), columns=3))
 
@@ -97,6 +102,11 @@ def _table(part: str, entries: list[Entry]) -> SortTable:
         note += f" {words[0].upper()}{words[1:]}."
     caption = f"When training ends: {part}"
     return SortTable(caption, columns, rows, note, "test decision loss")
+
+
+def _is_averaged(entry: Entry) -> bool:
+    model = entry.config.get("model")
+    return isinstance(model, dict) and bool(model.get("averaged"))
 
 
 _FIRST = ("test", "decision_loss")
