@@ -4,7 +4,8 @@
 
 For each task and method: whether the step became one CUDA graph, the seconds that an epoch of
 10,000 pictures takes so and step by step, and whether a run that was stopped ends with the same
-numbers. With --device cpu and few pictures it runs anywhere, to see that it runs.
+numbers. With --device cpu and few pictures it runs anywhere, to see that it runs. --profile
+shows instead which kernels a step of the first method spends its time in.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ def main() -> int:
         sizes = [args.pictures, 0, min(200, args.pictures)]
         data = draw(part.data | {"sizes": sizes}, jobs=available_cores())
         print(f"{part.name}: drawn after {time.perf_counter() - began:.0f} s", flush=True)
+        if args.profile:
+            _profile(part, data, device, args)
+            continue
         rows += [_try(part, method, data, device, args) for method in part.methods]
         rows += _variants(part, data, device, args) if args.variants else []
     if args.out:
@@ -61,6 +65,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", help="labels of some")
     parser.add_argument("--model", default="truncated")
     parser.add_argument("--variants", action="store_true", help="half precision and torch.compile")
+    parser.add_argument("--profile", action="store_true", help="kernels of a step, and no more")
+    parser.add_argument("--half", action="store_true", help="with --profile: in bfloat16")
     parser.add_argument("--out", type=Path)
     return parser.parse_args()
 
@@ -110,6 +116,22 @@ def _variants(part: Any, data: Any, device: torch.device, args: Any) -> list[dic
         print(_line(row), flush=True)
         rows.append(row)
     return rows
+
+
+def _profile(part: Any, data: Any, device: torch.device, args: Any) -> None:
+    """The kernels of a few epochs, step by step, the longest first."""
+    method = part.methods[0]
+    options = {name: values[0] for name, values in method.options.items()}
+    given = (method.name, options, data, device)
+    settings = {"model": args.model, "capture": False, "half": args.half}
+    _learn(*given, **settings)  # compiles
+    kind = torch.profiler.ProfilerActivity
+    activity = kind.CUDA if device.type == "cuda" else kind.CPU
+    with torch.profiler.profile(activities=[activity]) as found:
+        _learn(*given, **settings)
+    print(f"{part.name}, {method.label}, {4 * args.pictures // 100} steps")
+    column = "self_cuda_time_total" if device.type == "cuda" else "self_cpu_time_total"
+    print(found.key_averages().table(sort_by=column, row_limit=24, max_name_column_width=70))
 
 
 def _learn(
