@@ -422,7 +422,7 @@ def test_networks_can_be_judged_from_all_sides_in_the_end(tmp_path, capsys):
     capsys.readouterr()
     bench(tmp_path, *asked, "--average")
     told = " ".join(capsys.readouterr().out.split())
-    assert "in the end the mean of the costs seen in all of these" in told
+    assert "judged by the mean cost over all of these" in told
     assert trials.items() <= written(tmp_path).items()  # trials are of networks as they are
     content = json.loads((tmp_path / "sweep.json").read_text("utf-8"))
     assert content["settings"]["averaged"] == {"terrain 6x6": True}

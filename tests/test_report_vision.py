@@ -164,7 +164,7 @@ def test_tables_and_curves_say_from_where_pictures_were_seen(tmp_path, averaged)
     model = {"kind": "truncated"} | ({"averaged": True} if averaged else {})
     config = vision_config("terrain 6x6", "Ours", 0, training={"views": "all"}, model=model)
     html = make_report(write_vision(tmp_path, [vision_run(config)], albums=False))[1]
-    assert ("In the end the mean of the costs seen in all of these." in html) == averaged
+    assert ("Judged by the mean cost over all of these." in html) == averaged
     assert ("in the tables, where training has ended, from all sides" in html) == averaged
 
 

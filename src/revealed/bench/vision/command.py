@@ -85,9 +85,9 @@ def run(args: argparse.Namespace) -> int:
     runs = learn([decided(part, choice.picks) for part in parts], folder, where)
     left = sum(run["status"] == UNFINISHED for run in runs) + choice.waiting
     every = read_runs(folder) if (folder / "runs").is_dir() else []
-    found, names = chosen(every), {part.name for part in parts}
+    found, names = chosen(every), [part.name for part in parts]
     # Methods that other commands have run on these parts are shown and judged beside the asked.
-    there = [each for each in found if each.part in names]
+    there = [each for name in names for each in found if each.part == name]
     for name in names:
         write_gallery(folder, name, data[name], every)
     content["targets"] += [] if args.quick or left else targets(there)

@@ -47,7 +47,7 @@ def changes_in_words(configs: Iterable[dict[str, Any]]) -> list[str]:
     shifts = {_under(each, "training", "shift") for each in configs} - {None}
     told += [f"pictures moved by up to {most} px in training" for most in sorted(shifts)]
     averaged = any(_under(each, "model", "averaged") for each in configs)
-    return [*told, "in the end the mean of the costs seen in all of these"] if averaged else told
+    return [*told, "judged by the mean cost over all of these"] if averaged else told
 
 
 def _under(config: dict[str, Any], name: str, key: str) -> Any:
