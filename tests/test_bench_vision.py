@@ -452,6 +452,16 @@ def _trained(config, data):
     return net, splits
 
 
+def test_a_run_that_fails_at_its_very_end_has_no_figures(tmp_path, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("no picture")
+
+    monkeypatch.setattr(vision_run, "samples_of", fail)
+    assert bench(tmp_path, "--only", "terrain", "--methods", "Ours") == 1
+    (run,) = read_runs(tmp_path)
+    assert (run["status"], run["final"]) == (FAILED, None)
+
+
 def test_averaging_needs_something_to_average(tmp_path, capsys):
     assert bench(tmp_path, "--only", "terrain", "--average") == 2
     assert "give `--views` or `--shift` as well" in capsys.readouterr().err

@@ -88,7 +88,7 @@ def perform(config: RunConfig, where: Where, *, thorough: bool) -> Run:
                 final = _final(config, material, model, used, result.rows[-1])
                 samples = samples_of(used, material.data) if thorough and config.seed == 0 else []
         except Exception as error:
-            status = _what_failed(where.device, model, material)
+            status, final = _what_failed(where.device, model, material), None
             message = f"{type(error).__name__}: {error}"
         taken = {
             "seconds": time.perf_counter() - began,
