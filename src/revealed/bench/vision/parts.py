@@ -56,8 +56,8 @@ class Choosing:
     finalists: int
     """Pairs of optimiser and step that go on from the trials, for each method."""
     within: float
-    """While the best finalist could have a larger step, that one is compared too: short trials
-    favour small steps. Not if its trial came out worse than so many times the best."""
+    """While the best finalist could have a larger step, that one is compared too: a long run may
+    make more of it than a trial. Not if its trial came out worse than so many times the best."""
     seeds: Sequence[int]
     """With which finalists are compared, whichever are asked for: a pair that comes first in one
     run may fail in the next."""
