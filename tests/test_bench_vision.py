@@ -383,6 +383,17 @@ def test_a_method_that_is_added_joins_the_others(tmp_path, capsys):
     assert set(read_picks(tmp_path / "chosen.json")["terrain 6x6"]) == {"Ours", "ST"}
 
 
+def test_a_method_that_was_run_otherwise_is_not_compared(tmp_path, capsys):
+    bench(tmp_path, "--only", "terrain", "--methods", "ST")
+    capsys.readouterr()
+    bench(tmp_path, "--only", "terrain", "--methods", "Ours", "--views", "all")
+    table = capsys.readouterr().out.rsplit("on test data", 1)[1]
+    assert "Ours" in table
+    assert " ST " not in table
+    gallery = json.loads((tmp_path / "gallery" / "terrain-6x6.json").read_text("utf-8"))
+    assert [each["label"] for each in gallery["samples"][0]["methods"]] == ["Ours"]
+
+
 def test_a_run_says_how_it_is_performed_again(tmp_path):
     asked = ("--only", "terrain", "--methods", "Ours, robust", "--ties", "--half")
     bench(tmp_path, *asked, "--views", "all")

@@ -48,20 +48,20 @@ class Averaged(nn.Module):
             return self._in_all_places(images)
         pictures = Pictures(images, self._views)
         each = torch.arange(len(images), device=images.device)
-        total: Tensor | float = 0.0
-        for k, back in enumerate(self._back):
-            seen = self._in_all_places(pictures[each + k * len(images)])
-            total = total + seen[:, back.to(seen.device)]
-        return torch.as_tensor(total) / len(self._views)
+        seen = [
+            self._in_all_places(pictures[each + k * len(images)])[:, back.to(images.device)]
+            for k, back in enumerate(self._back)
+        ]
+        return torch.stack(seen).mean(dim=0)
 
     def _in_all_places(self, images: Tensor) -> Tensor:
         shifts, floating = Shifts(self._shift, images.device), images.is_floating_point()
-        total: Tensor | float = 0.0
+        seen = []
         for k in range(len(shifts)):
             which = torch.full((len(images),), k, device=images.device)
-            moved = shifts.apply(images, which) if k else images
-            total = total + self.model(moved.movedim(3, 1) if floating else moved)
-        return torch.as_tensor(total) / len(shifts)
+            moved = shifts.apply(images, which)
+            seen.append(self.model(moved.movedim(3, 1) if floating else moved))
+        return torch.stack(seen).mean(dim=0)
 
     def extra_repr(self) -> str:
         return f"{max(1, len(self._views))} views, up to {self._shift} pixels aside"

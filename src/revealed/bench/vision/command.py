@@ -85,17 +85,25 @@ def run(args: argparse.Namespace) -> int:
     runs = learn([decided(part, choice.picks) for part in parts], folder, where)
     left = sum(run["status"] == UNFINISHED for run in runs) + choice.waiting
     every = read_runs(folder) if (folder / "runs").is_dir() else []
-    found, names = chosen(every), [part.name for part in parts]
-    # Methods that other commands have run on these parts are shown and judged beside the asked.
-    there = [each for name in names for each in found if each.part == name]
-    for name in names:
-        write_gallery(folder, name, data[name], every)
-    content["targets"] += [] if args.quick or left else targets(there)
+    asked = [_conditions(run) for run in runs]
+    # Methods that other commands have run on these parts, but not otherwise, are compared too.
+    alike = [run for run in every if _conditions(run) in asked]
+    for part in parts:
+        write_gallery(folder, part.name, data[part.name], alike)
+    order = {part.name: place for place, part in enumerate(parts)}
+    compared = sorted(chosen(alike), key=lambda choice: order[choice.part])
+    content["targets"] += [] if args.quick or left else targets(compared)
     write_facts(folder, content)
-    pack_runs(folder, every, {key for choice in found for key in choice.keys})
-    show(tables(there))
+    pack_runs(folder, every, {key for choice in chosen(every) for key in choice.keys})
+    show(tables(compared))
     show_targets(content["targets"])
     return _tell(runs, left, folder, time.time() - began, content["targets"])
+
+
+def _conditions(run: Run) -> list[Any]:
+    """What runs must have in common to be compared."""
+    names = ("part", "data", "model", "epochs", "batch_size", "training")
+    return [run["config"][name] for name in names]
 
 
 def _tell(

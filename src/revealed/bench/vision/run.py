@@ -84,8 +84,9 @@ def perform(config: RunConfig, where: Where, *, thorough: bool) -> Run:
             if not result.finished:
                 status = UNFINISHED
             else:
-                used = material.used(config, model)
-                final = _final(config, material, model, used, result.rows[-1])
+                used, last = material.used(config, model), result.rows[-1]
+                known = {split: last[split] for split in material.judged}
+                final = known if used is model else material.judge(config, used)
                 samples = samples_of(used, material.data) if thorough and config.seed == 0 else []
         except Exception as error:
             status, final = _what_failed(where.device, model, material), None
@@ -108,15 +109,6 @@ def perform(config: RunConfig, where: Where, *, thorough: bool) -> Run:
         "command": _command(config),
         "surroundings": _surroundings(where, result),
     } | ({"samples": samples} if samples else {})
-
-
-def _final(
-    config: RunConfig, material: Material, model: nn.Module, used: nn.Module, last: dict[str, Any]
-) -> dict[str, Any]:
-    """What the last epoch has found of the network, or what is found of it as it is used."""
-    if used is model:
-        return {split: last[split] for split in material.judged}
-    return material.judge(config, used)
 
 
 def _command(config: RunConfig) -> str:

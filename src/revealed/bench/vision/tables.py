@@ -46,8 +46,13 @@ def changes_in_words(configs: Iterable[dict[str, Any]]) -> list[str]:
     ]
     shifts = {_under(each, "training", "shift") for each in configs} - {None}
     told += [f"pictures moved by up to {most} px in training" for most in sorted(shifts)]
-    averaged = any(_under(each, "model", "averaged") for each in configs)
+    averaged = any(map(is_averaged, configs))
     return [*told, "judged by the mean cost over all of these"] if averaged else told
+
+
+def is_averaged(config: dict[str, Any]) -> bool:
+    """Whether the network of a run was judged from all sides in the end."""
+    return bool(_under(config, "model", "averaged"))
 
 
 def _under(config: dict[str, Any], name: str, key: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bench.vision.tables import changes_in_words
+from ...bench.vision.tables import changes_in_words, is_averaged
 from ..compare import ABOUT, method_cell, row_class
 from ..curves import CAPTION, NAMES, SCALES, curve_panel
 from ..drawing import Gallery, Picture
@@ -65,7 +65,7 @@ def _curves(
         return None
     words = f"{split.capitalize()} {NAMES[measure]} by epoch"
     caption = f"{words}. {CAPTION}"
-    if any(_is_averaged(entry) for found in entries.values() for entry in found):
+    if any(is_averaged(entry.config) for found in entries.values() for entry in found):
         caption += (
             " Here pictures are seen as they are; in the tables, where training has ended, from "
             "all sides."
@@ -102,11 +102,6 @@ def _table(part: str, entries: list[Entry]) -> SortTable:
         note += f" {words[0].upper()}{words[1:]}."
     caption = f"When training ends: {part}"
     return SortTable(caption, columns, rows, note, "test decision loss")
-
-
-def _is_averaged(entry: Entry) -> bool:
-    model = entry.config.get("model")
-    return isinstance(model, dict) and bool(model.get("averaged"))
 
 
 _FIRST = ("test", "decision_loss")
