@@ -606,6 +606,14 @@ def test_targets_compare_ours_with_the_right_others():
     assert regret["holds"]
     (table,) = tables([ours, rival, told])
     assert [row[0] for row in table.rows] == ["SPO+", "Ours", "ST"]
+    assert table.title.endswith(", 1 seed")
+
+
+def test_a_table_says_that_some_methods_have_fewer_seeds():
+    ours, rival = choice_of("Ours", "projection", 1.0), choice_of("ST", "st", 2.0)
+    more = replace(rival, runs={seed: rival.runs[0] for seed in range(3)})
+    (table,) = tables([ours, more])
+    assert table.title.endswith(", 1 to 3 seeds")
 
 
 def test_validation_decides_which_of_ours_stands_for_ours():

@@ -1,6 +1,7 @@
 """Pictures beside what was decided there: paths and matchings as cells, files that others read."""
 
 import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -33,3 +34,22 @@ def test_without_pictures_there_is_no_gallery(tmp_path):
     data = draw({"generator": "terrain", "side": 4, "sizes": [1, 0, 1], "unique": True, "seed": 0})
     assert write_gallery(tmp_path, "terrain 6x6", data, []) is None
     assert list(Path(tmp_path).iterdir()) == []
+
+
+def test_a_method_that_has_not_chosen_is_shown_once_at_its_best(tmp_path):
+    data = draw({"generator": "terrain", "side": 4, "sizes": [1, 0, 1], "unique": True, "seed": 0})
+    path = as_cells(data.problem, data.test.decisions[0])
+
+    def run(label, method, valid, test, mark):
+        return {
+            "config": {"part": "p", "label": label, "method": {"name": method}, "seed": 0},
+            "status": "finished",
+            "final": {"valid": {"decision_loss": valid}, "test": {"decision_loss": test}},
+            "samples": [{"cells": [[mark]], "predicted": path}],
+        }
+
+    ours = [run("Ours", "projection", v, t, v) for v, t in ((2.0, 5.0), (1.0, 9.0), (3.0, 4.0))]
+    file = write_gallery(tmp_path, "p", data, [*ours, run("ST", "st", 8.0, 8.0, 7.0)])
+    (sample,) = json.loads(file.read_text("utf-8"))["samples"]
+    shown = [(method["label"], method["cells"]) for method in sample["methods"]]
+    assert shown == [("Ours", [[1.0]]), ("ST", [[7.0]])]  # by validation, not by test decisions

@@ -107,12 +107,22 @@ def write_gallery(folder: Path, part: str, data: ImageSet, runs: Sequence[Run]) 
 
 
 def _shown(runs: Sequence[Run]) -> list[Run]:
-    """Ours and the best rivals, of the first seed that has kept its pictures."""
+    """Ours and the best rivals, of the first seed that has kept its pictures.
+
+    A method that has not chosen its step yet is shown with the best so far.
+    """
     kept = [run for run in runs if run["status"] == FINISHED and run.get("samples")]
     first = min((run["config"]["seed"] for run in kept), default=0)
     kept = [run for run in kept if run["config"]["seed"] == first]
-    ours = [run for run in kept if run["config"]["method"]["name"] in OURS]
-    rivals = [run for run in kept if run not in ours]
+    by_label: dict[str, list[Run]] = {}
+    for run in kept:
+        by_label.setdefault(run["config"]["label"], []).append(run)
+    best = [
+        min(group, key=lambda run: run["final"]["valid"]["decision_loss"])
+        for group in by_label.values()
+    ]
+    ours = [run for run in best if run["config"]["method"]["name"] in OURS]
+    rivals = [run for run in best if run not in ours]
     rivals.sort(key=lambda run: run["final"]["test"]["decision_loss"])
     return ours + rivals[:RIVALS]
 

@@ -27,10 +27,16 @@ def _table(part: str, group: list[Chosen]) -> Table:
     headings = ["method", "true costs", "optimiser", "decision loss", "± sd", "estimate loss"]
     headings += ["regret", "optimal", "exact", "train decision loss", "s an epoch"]
     rows = [_row(choice) for choice in sorted(group, key=_mean_of(*_DECISIONS))]
-    seeds = max(len(choice.seeds) for choice in group)
-    told = f"{part}, on test data, {seeds} seed" + ("s" if seeds != 1 else "")
+    told = f"{part}, on test data, {_seeds_in_words(group)}"
     told += "".join(f", {words}" for words in changes_in_words(choice.config for choice in group))
     return Table(told, headings, rows, 3)
+
+
+def _seeds_in_words(group: list[Chosen]) -> str:
+    """How many seeds stand behind a row; methods of an unfinished sweep differ."""
+    fewest, most = min(found := [len(choice.seeds) for choice in group]), max(found)
+    told = f"{most} seed" + ("s" if most != 1 else "")
+    return told if fewest == most else f"{fewest} to {told}"
 
 
 def changes_in_words(configs: Iterable[dict[str, Any]]) -> list[str]:
