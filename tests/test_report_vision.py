@@ -344,6 +344,17 @@ def test_each_method_has_a_button_and_the_first_is_pressed(made):
     assert [e.attributes["aria-pressed"] for e in picks] == ["true"] + ["false"] * 4
 
 
+def test_the_form_of_ours_that_validation_prefers_is_seen_at_once(tmp_path):
+    runs = vision_sweep(1, ("terrain 6x6",), ("Ours", "Ours, robust", "PFYL"))
+    for run in runs:
+        valid = {"Ours": 2.0, "Ours, robust": 1.5, "PFYL": 1.0}[run["config"]["label"]]
+        run["final"]["valid"]["decision_loss"] = valid
+    page = Page(make_report(write_vision(tmp_path, runs))[1])
+    picks = [e for e in page.named("button") if "pick" in e.attributes.get("class", "")]
+    assert [e.text for e in picks] == ["Ours, robust", "Ours", "PFYL"]
+    assert [e.attributes["aria-pressed"] for e in picks] == ["true", "false", "false"]
+
+
 def test_extra_cost_of_a_path_counts_the_cells_entered(tmp_path):
     album = small_album([[0, 0], [1, 1]], [[0, 0], [0, 1], [1, 1]])
     sample = read_one(tmp_path, album).samples[0]
