@@ -138,7 +138,9 @@ def final_on(part, folder="vision", split="test", plain=False):
         if run["config"]["part"] == part:
             last = run["epochs"][-1] if plain else run["final"]
             figures = np.array([last[split][name] for name in MEASURES])
-            found.setdefault(run["config"]["label"], {})[run["config"]["seed"]] = figures
+            by_seed, seed = found.setdefault(run["config"]["label"], {}), run["config"]["seed"]
+            assert seed not in by_seed  # one setting of each method
+            by_seed[seed] = figures
     return found
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
+from .._words import count
 from ..doctor import CHECKS, Case, Finding, Severity, examine
 from ..tables.names import listed
 from .dossier import Dossier, add_files, read_dossier
-from .telling import count, tell, tell_json, waiting
+from .telling import tell, tell_json, waiting
 
 MANY = 2_000_000
 """Entries from which on the checks take longer than one waits without a word."""

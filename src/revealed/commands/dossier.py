@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._words import count
 from ..doctor.feasibility import broken_constraint
 from ..errors import InputError
 from ..explain.likeness import SAME
@@ -29,7 +30,7 @@ from ..tables import (
 from ..tables.decisions import check_names, is_long, unused
 from ..tables.names import listed, plain_name
 from ..tables.pairing import find_key
-from .telling import count, tell
+from .telling import tell
 
 BLOCK = 65_536
 """Decisions checked at a time, so that a million take no more memory than these."""

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from .._words import count
 from ..errors import InputError
 from ..store import Samples, load_model
 from .dossier import dossier_for
 from .options import whole
-from .telling import count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

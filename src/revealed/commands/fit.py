@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from .._words import count
 from ..store import FittedModel, Samples, check_target, save_model
 from .dossier import Dossier, add_files, read_dossier
 from .holdout import fingerprint, split_rows
 from .judging import judge
 from .options import whole
-from .telling import count, percent, tell, tell_json
+from .telling import percent, tell, tell_json
 from .told import tell_without_decision
 from .words import words_for
 

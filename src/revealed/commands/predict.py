@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from .._words import count
 from ..errors import InputError
 from ..explain.likeness import SAME
 from ..oracle import SolveStatus
 from ..plans import Plan, read_limits
 from ..problem import LinearProgram
-from .telling import count, tell, tell_json, waiting
+from .telling import tell, tell_json, waiting
 from .told import tell_without_decision
 from .words import words_for
 

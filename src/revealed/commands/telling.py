@@ -84,11 +84,6 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.0f}%"
 
 
-def count(number: int, noun: str, plural: str | None = None) -> str:
-    """`1 row`, `3 rows`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def _is_number(cell: str) -> bool:
     try:
         float(cell.replace(",", "").removesuffix("%") or "0")

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._words import count
 from ..explain import Coefficients, Miss, Needed, Room
 from ..explain.likeness import apart
 from ..store import FittedModel
 from ..tables.names import listed
 from .dossier import Dossier
-from .telling import count, percent, table, tell
+from .telling import percent, table, tell
 from .words import words_for
 
 CHANGES = 2

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .finding import Case, Finding, Severity, plural, some
+from .._words import count
+from .finding import Case, Finding, Severity, some
 
 FAR = 30.0
 """Distances from the median, in units of the usual distance, at which a value is far off."""
@@ -29,7 +30,7 @@ def _constant(case: Case, Z: np.ndarray) -> list[Finding]:
         Finding(
             Severity.WARNING,
             "constant-feature",
-            f"{plural(len(names), 'column of the contexts is', 'columns of the contexts are')} the "
+            f"{count(len(names), 'column of the contexts is', 'columns of the contexts are')} the "
             f"same in every row: {some(names)}.",
             f"Leave {'it' if len(names) == 1 else 'them'} out with --ignore, or look why nothing "
             "changes there.",
@@ -62,7 +63,7 @@ def _dependent(case: Case, Z: np.ndarray) -> list[Finding]:
         Finding(
             Severity.WARNING,
             "dependent-features",
-            f"{plural(len(told), 'column follows', 'columns follow')} from the columns before: "
+            f"{count(len(told), 'column follows', 'columns follow')} from the columns before: "
             f"{some(told)}.",
             "Predictions are the same with or without it, but coefficients of columns that say the "
             "same cannot be told apart. Leave it out with --ignore.",
@@ -79,7 +80,7 @@ def _few(case: Case, Z: np.ndarray) -> list[Finding]:
         Finding(
             Severity.WARNING,
             "few-samples",
-            f"{plural(B, 'sample')} for {plural(d, 'feature')}: a linear model can explain almost "
+            f"{count(B, 'sample')} for {count(d, 'feature')}: a linear model can explain almost "
             "anything with so few.",
             "Gather more samples, use fewer columns (--ignore), or fit with --ridge.",
         )
@@ -105,7 +106,7 @@ def _far(case: Case, Z: np.ndarray) -> list[Finding]:
             Finding(
                 Severity.WARNING,
                 "far-off",
-                f"{plural(len(far), 'value')} of {name} far from all others: "
+                f"{count(len(far), 'value')} of {name} far from all others: "
                 f"{some(case.named(far))}. The farthest is {value:g}{hint}; the median is "
                 f"{middle[k]:g}.",
                 "Check for a slip of the decimal point or other units in these rows.",

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._words import count
 from ..optimality import EntryState, OptimalitySet
 from .alike import row_codes
-from .finding import Case, Finding, Severity, plural, some
+from .finding import Case, Finding, Severity, some
 
 LARGEST = 4_000
 """Different decisions whose ranks are looked at; they are small dense problems."""
@@ -37,7 +38,7 @@ def _whole(case: Case, rows: np.ndarray) -> list[Finding]:
         Finding(
             Severity.NOTE,
             "integers",
-            f"{plural(len(at), 'variable')} of the plan must be whole; costs are learnt for the "
+            f"{count(len(at), 'variable')} of the plan must be whole; costs are learnt for the "
             "relaxation, in which whole decisions are rarely at a corner.",
             "Read what is learnt as costs under which the decisions are optimal even when "
             "fractions are allowed.",
@@ -48,7 +49,7 @@ def _whole(case: Case, rows: np.ndarray) -> list[Finding]:
             Finding(
                 Severity.WARNING,
                 "fractions",
-                f"{plural(len(broken), 'decision has', 'decisions have')} fractions where the plan "
+                f"{count(len(broken), 'decision has', 'decisions have')} fractions where the plan "
                 f"asks for whole numbers: {some(case.named(broken))}.",
                 "Check these rows; a relaxation or an average may have been recorded.",
                 case.named(broken),
@@ -67,7 +68,7 @@ def _nearly(case: Case, sets: OptimalitySet, rows: np.ndarray) -> list[Finding]:
         Finding(
             Severity.WARNING,
             "nearly",
-            f"{plural(len(order), 'decision has', 'decisions have')} entries or rows within "
+            f"{count(len(order), 'decision has', 'decisions have')} entries or rows within "
             f"{100 * case.tol:g} of a bound that are not counted as at it: "
             f"{some(case.named(order))}. A solver's rounding, or a real small amount?",
             "Round the decisions if it is rounding; otherwise nothing needs to be done.",
@@ -90,7 +91,7 @@ def _vertices(case: Case, sets: OptimalitySet, rows: np.ndarray) -> list[Finding
             Finding(
                 Severity.WARNING,
                 "not-a-vertex",
-                f"{plural(len(between), 'decision lies', 'decisions lie')} between corners of the "
+                f"{count(len(between), 'decision lies', 'decisions lie')} between corners of the "
                 f"plan: {some(case.named(between))}. Only costs that rank several corners equal "
                 "make such a decision optimal, and a solver will return a corner instead.",
                 "Expect the model to explain these but not to repeat them. If they are averages or "
@@ -103,7 +104,7 @@ def _vertices(case: Case, sets: OptimalitySet, rows: np.ndarray) -> list[Finding
             Finding(
                 Severity.NOTE,
                 "degenerate",
-                f"{plural(len(degenerate), 'decision is', 'decisions are')} degenerate: more "
+                f"{count(len(degenerate), 'decision is', 'decisions are')} degenerate: more "
                 "constraints meet there than are needed to fix it. Nothing is lost by it.",
                 "Nothing to do; the method needs no choice among these constraints.",
                 case.named(degenerate),

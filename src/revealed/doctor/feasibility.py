@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._words import count
 from ..explain.likeness import apart
 from ..oracle import SolveStatus
 from ..plans import Plan
 from ..problem import LinearProgram, constraint_gaps
-from .finding import Case, Finding, Severity, plural, some
+from .finding import Case, Finding, Severity, some
 from .limits import impossible_limits
 
 FACTORS = (1000.0, 100.0, 60.0, 24.0, 10.0, 12.0, 2.20462)
@@ -39,7 +40,7 @@ def _infeasible(case: Case, worst: np.ndarray, violation: np.ndarray) -> Finding
     lines = [broken_constraint(case.plan[[b]], case.decisions[b]) for b in worst[:LISTED]]
     b = int(worst[0])
     what = (
-        f"{plural(len(worst), 'decision breaks', 'decisions break')} the constraints: "
+        f"{count(len(worst), 'decision breaks', 'decisions break')} the constraints: "
         f"{some(case.named(worst))}. The worst, {case.samples[b]}: {lines[0]}."
     )
     slight = float(violation[worst].max()) < 1e-2
@@ -92,7 +93,7 @@ def _other_units(case: Case, bad: np.ndarray) -> Finding | None:
                 return Finding(
                     Severity.ERROR,
                     "units",
-                    f"{plural(len(rows), 'decision', 'decisions')} would be feasible {words} by "
+                    f"{count(len(rows), 'decision', 'decisions')} would be feasible {words} by "
                     f"{factor:g}: {some(case.named(rows))}. They look as if they were in other "
                     "units.",
                     f"Convert these rows ({words} by {factor:g}){other}, then look again.",

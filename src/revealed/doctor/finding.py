@@ -109,8 +109,3 @@ def some(names: Sequence[str]) -> str:
     """`a, b, c and 12 more`."""
     shown = ", ".join(names[:SHOWN])
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN:,} more"
-
-
-def plural(count: int, noun: str, nouns: str | None = None) -> str:
-    """`1 decision`, `3 decisions`."""
-    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"

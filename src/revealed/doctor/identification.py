@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .finding import Case, Finding, Severity, plural, some
+from .._words import count
+from .finding import Case, Finding, Severity, some
 
 RANK_LIMIT = 3_000
 """Rows beyond which no rank is computed."""
@@ -29,7 +30,7 @@ def check_identification(case: Case, feasible: np.ndarray) -> list[Finding]:
             Finding(
                 Severity.NOTE,
                 "fixed",
-                f"{plural(len(names), 'variable has', 'variables have')} no choice, upper and "
+                f"{count(len(names), 'variable has', 'variables have')} no choice, upper and "
                 f"lower bound are equal: {some(names)}. Their costs cannot be learnt.",
                 "Nothing to do; read nothing into their coefficients.",
                 details={"variables": names},
@@ -70,7 +71,7 @@ def _always_reached(case: Case, feasible: np.ndarray) -> list[Finding]:
         Finding(
             Severity.NOTE,
             "always-reached",
-            f"{plural(len(names), 'limit is', 'limits are')} reached in every decision: "
+            f"{count(len(names), 'limit is', 'limits are')} reached in every decision: "
             f"{some(names)}. Along {'it' if len(names) == 1 else 'each'} costs may be moved "
             "together, in the direction that makes the limit matter more and in proportion to its "
             "entries, and no decision changes.",

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._words import count
 from ..oracle import SolveStatus
 from ..plans import Plan, limit_names
-from .finding import SHOWN, Case, Finding, Severity, plural, some
+from .finding import SHOWN, Case, Finding, Severity, some
 
 FOLLOWS, ALWAYS = 0.8, 0.95
 """Share of rows in which a broken limit equals a column of the contexts for it to be that limit,
@@ -171,7 +172,7 @@ def _named(case: Case, known: set[str]) -> list[Finding]:
         Finding(
             Severity.NOTE,
             "named-like-a-row",
-            f"{plural(len(options), 'column')} of the contexts {'has' if one else 'have'} the name "
+            f"{count(len(options), 'column')} of the contexts {'has' if one else 'have'} the name "
             f"of {'a row' if one else 'rows'} of the plan: {some(list(options))}.",
             f"If {'it says what its limit is' if one else 'they say what their limits are'} on the "
             f"day, say so: {' '.join(few)}{' ...' if len(options) > LEAST else ''}, here and in "
@@ -193,7 +194,7 @@ def impossible_limits(case: Case, bad: np.ndarray) -> Finding | None:
     return Finding(
         Severity.ERROR,
         "impossible-limits",
-        f"{plural(len(rows), 'sample has', 'samples have')} limits that no decision meets{least}: "
+        f"{count(len(rows), 'sample has', 'samples have')} limits that no decision meets{least}: "
         f"{some(case.named(rows))}.",
         "Look at the columns given with --limit in these rows: a wrong number, other units, or a "
         "limit of another day.",

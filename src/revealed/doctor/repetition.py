@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .._words import count
 from .alike import row_codes
-from .finding import Case, Finding, Severity, plural, some
+from .finding import Case, Finding, Severity, some
 
 FEW = 20
 """Samples below which no share of them means much."""
@@ -42,7 +43,7 @@ def _duplicates(case: Case) -> list[Finding]:
         Finding(
             Severity.WARNING,
             "duplicates",
-            f"{plural(extra, 'row repeats', 'rows repeat')} another one, context and decision "
+            f"{count(extra, 'row repeats', 'rows repeat')} another one, context and decision "
             f"alike: {some(case.named(first))} are the same.",
             "Remove the copies if they are copies: they count double, and a copy on each side of a "
             "held-out split makes a model look better than it is.",
@@ -65,7 +66,7 @@ def _conflicts(case: Case) -> list[Finding]:
         Finding(
             Severity.WARNING,
             "conflict",
-            f"{plural(len(found), 'context has', 'contexts have')} more than one decision: "
+            f"{count(len(found), 'context has', 'contexts have')} more than one decision: "
             f"{some(case.named(found[0]))} differ though nothing in their context does "
             f"({share:.0%} of all rows are such). No cost meets the margin for both: at most they "
             "are ties.",
@@ -102,7 +103,7 @@ def _still(case: Case, feasible: np.ndarray) -> list[Finding]:
             Finding(
                 Severity.NOTE,
                 "still",
-                f"{plural(len(still), 'variable never changes', 'variables never change')}: "
+                f"{count(len(still), 'variable never changes', 'variables never change')}: "
                 f"{some(names)}. Of such a cost the decisions tell only on which side of a limit "
                 "it lies.",
                 "Do not read much into coefficients there.",

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._words import count
 from ..tables.names import bare
-from .finding import Case, Finding, Severity, plural, some
+from .finding import Case, Finding, Severity, some
 
 MARKS = (-1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0, 999999.0)
 """Numbers that stand for `not known` in many tables."""
@@ -102,7 +103,7 @@ def _marks(case: Case) -> list[Finding]:
                 Finding(
                     Severity.WARNING,
                     "mark",
-                    f"{plural(len(rows), 'row has', 'rows have')} {mark:g} in the column {name}, "
+                    f"{count(len(rows), 'row has', 'rows have')} {mark:g} in the column {name}, "
                     f"all others lie between {rest.min():g} and {rest.max():g}: "
                     f"{some(case.named(rows))}. It looks like a mark for what is not known.",
                     "Fill in what is known, or leave these rows or the column out; as a number it "
@@ -145,19 +146,19 @@ def _words(case: Case) -> list[Finding]:
                 Finding(
                     Severity.WARNING,
                     "missing-word",
-                    f"{plural(counts[word], 'row has', 'rows have')} {word!r} in the column "
+                    f"{count(counts[word], 'row has', 'rows have')} {word!r} in the column "
                     f"{name}: it is learnt from as a word like the others.",
                     "Fill it in or leave these rows out if it means that something is missing.",
                     details={"column": name, "word": word},
                 )
             )
-        rare = [word for word, count in counts.items() if count < RARE and len(counts) > 1]
+        rare = [word for word, times in counts.items() if times < RARE and len(counts) > 1]
         if rare:
             found.append(
                 Finding(
                     Severity.NOTE,
                     "rare-words",
-                    f"The column {name} has {plural(len(rare), 'word')} in fewer than {RARE} rows: "
+                    f"The column {name} has {count(len(rare), 'word')} in fewer than {RARE} rows: "
                     f"{some(rare)}.",
                     "Read nothing into their coefficients; put them together with a word that "
                     "means much the same.",

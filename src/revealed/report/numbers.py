@@ -86,11 +86,6 @@ def with_error(differences: np.ndarray, places: int) -> str:
     return f"{told} ± {fixed(error, places)}" if math.isfinite(error) else told
 
 
-def count(n: int, noun: str, plural: str | None = None) -> str:
-    """`1 run`, `2 runs`."""
-    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
-
-
 def listed(names: list[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

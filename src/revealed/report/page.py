@@ -9,9 +9,10 @@ from importlib import resources
 from pathlib import Path
 
 from .. import __version__
+from .._words import count
 from .drawing import Gallery
 from .elements import Html, paragraph, slug, tag
-from .numbers import count, listed
+from .numbers import listed
 from .palette import style_sheet
 from .sections import SECTIONS
 from .study import Study

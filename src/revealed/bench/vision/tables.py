@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._words import count
 from ..sweeps.choose import Chosen
 from ..sweeps.runs import OURS
 from ..tables import Table, target
@@ -34,9 +35,9 @@ def _table(part: str, group: list[Chosen]) -> Table:
 
 def _seeds_in_words(group: list[Chosen]) -> str:
     """How many seeds stand behind a row; methods of an unfinished sweep differ."""
-    fewest, most = min(found := [len(choice.seeds) for choice in group]), max(found)
-    told = f"{most} seed" + ("s" if most != 1 else "")
-    return told if fewest == most else f"{fewest} to {told}"
+    seeds = [len(choice.seeds) for choice in group]
+    told = count(max(seeds), "seed")
+    return told if min(seeds) == max(seeds) else f"{min(seeds)} to {told}"
 
 
 def changes_in_words(configs: Iterable[dict[str, Any]]) -> list[str]:

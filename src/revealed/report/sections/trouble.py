@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from ..._words import count
 from ...bench.sweeps.choose import dropped
 from ..drawing import Gallery
 from ..elements import Html, command_box, details, join, paragraph, tag
-from ..numbers import NONE, count, listed
+from ..numbers import NONE, listed
 from ..reading import Run
 from ..study import Study, optimiser_name
 from ..tables import Cell, Column, Row, SortTable

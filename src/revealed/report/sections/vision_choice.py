@@ -9,7 +9,7 @@ import numpy as np
 from ..compare import method_cell, row_class
 from ..drawing import Gallery
 from ..elements import Html, command_box, details, join, paragraph
-from ..numbers import NONE, number
+from ..numbers import NONE, listed, number
 from ..study import Entry, Study, optimiser_name
 from ..tables import Cell, Column, Row, SortTable
 from ..vision.parts import short_title, shown, tasks
@@ -41,8 +41,14 @@ def _rule(study: Study) -> str:
     settings = study.folder.sweep.get("settings")
     settings = settings if isinstance(settings, dict) else {}
     steps = settings.get("steps")
-    ways = set(steps.values()) if isinstance(steps, dict) else {"chosen"}
-    return " ".join(words for way, words in _ways(settings).items() if way in ways)
+    steps = steps if isinstance(steps, dict) else {"": "chosen"}
+    told = []
+    for way, words in _ways(settings).items():
+        parts = [part for part, how in steps.items() if how == way]
+        if parts:
+            where = "" if len(parts) == len(steps) else f"On {listed(parts)}: "
+            told.append(where + (words[0].lower() + words[1:] if where else words))
+    return " ".join(told)
 
 
 def _ways(settings: dict[str, Any]) -> dict[str, str]:
@@ -63,14 +69,16 @@ def _ways(settings: dict[str, Any]) -> dict[str, str]:
             chosen += (
                 f". The best of them, {how['finalists']} of each method, went on to finals as long "
                 f"as the runs that count, with seeds {len(seeds)}; the best in the mean of these "
-                "was chosen"
+                "was chosen and trained with every seed"
             )
+        else:
+            chosen += ", and the best was trained with every seed"
         if how.get("within"):
             chosen += (
                 ". Where that was not the largest step, the next larger one joined the finals, and "
                 f"so on, unless its trial was worse than {how['within']:g} times the best"
             )
-    chosen += ", and trained with every seed."
+    chosen += "."
     given = (
         "Optimisers and steps were not tried here but given to the sweep in a file (--steps), as "
         "another sweep had chosen them."

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..drawing import Gallery
 from ..elements import Html, folded_command, join, paragraph, slug, tag
 from ..palette import NEUTRAL, Style
-from ..study import Study, best
+from ..study import Study
 from ..vision.albums import Album
-from ..vision.parts import shown, task_title, tasks
+from ..vision.parts import shown, standing_for_ours, task_title, tasks
 from ..vision.poster import poster
 from ..vision.tiles import sample_tiles
 
@@ -33,8 +33,8 @@ def build(study: Study, gallery: Gallery) -> Html | None:
 
 def _album(study: Study, gallery: Gallery, album: Album) -> Html:
     entries = [e for e in shown(study, album.part) if e.label in album.labels]
-    first = best([e for e in entries if e.ours], "valid", "decision_loss")
-    entries.sort(key=lambda entry: entry is not first)  # what stands for ours is seen at once
+    first = standing_for_ours(entries)
+    entries.sort(key=lambda entry: entry is not first)
     styles = {e.label: e.style for e in entries}
     for label in album.labels:  # not among the runs shown, but there to be seen
         styles.setdefault(label, Style(slug(label), label, NEUTRAL, False, False))

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..._words import count
 from ...bench.vision.tables import PUBLISHED_ON, REGRET, SHARE_OPTIMAL
-from ..numbers import count, listed, mean
-from ..study import Entry, Study, best
+from ..numbers import listed, mean
+from ..study import Entry, Study
 from ..verdicts import Against, Claim, set_beside, too_few
-from .parts import shown, tasks
+from .parts import shown, standing_for_ours, tasks
 
 SEEDS, SAMPLES = 5, 10_000
 OPTIMAL, MOST_REGRET = 100 * SHARE_OPTIMAL, 100 * REGRET
@@ -23,7 +24,7 @@ def vision_claims(study: Study) -> list[Claim]:
     claims = []
     for part in tasks(study):
         entries = shown(study, part)
-        ours = best([e for e in entries if e.ours], "valid", "decision_loss")
+        ours = standing_for_ours(entries)
         thin = [*too_few(study, ours, SEEDS), *_too_small(ours)]
         claims += [_decisions(part, entries, ours, thin), _estimates(part, entries, ours, thin)]
         if part == PUBLISHED_ON:

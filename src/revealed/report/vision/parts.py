@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ..elements import slug
@@ -50,6 +51,11 @@ def shown(study: Study, part: str) -> list[Entry]:
         style = replace(entry.style, slug=slug(label), label=label)
         chosen.append(replace(entry, label=label, style=style))
     return sorted(chosen, key=lambda entry: (not entry.ours, entry.needs_true_costs))
+
+
+def standing_for_ours(entries: Iterable[Entry]) -> Entry | None:
+    """Which form of ours claims speak of, and albums show first: validation decides."""
+    return best([entry for entry in entries if entry.ours], "valid", "decision_loss")
 
 
 def _effort(entry: Entry) -> tuple[int, int]:
