@@ -51,7 +51,9 @@ def test_a_run_that_is_cut_short_leaves_the_rows_it_has(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run("--quick", "--only", "terrain 12x12", "--out", str(out))
     found = json.loads(out.read_text())["rows"]
-    assert [row["regime"] for row in found] == [row["regime"] for row in rows] == ["early", "late"]
+    assert (
+        [row["regime"] for row in found] == [row["regime"] for row in rows] == ["early", "midway"]
+    )
 
 
 def test_a_task_that_is_not_there_is_refused(tmp_path):
@@ -61,7 +63,8 @@ def test_a_task_that_is_not_there_is_refused(tmp_path):
 
 def test_late_costs_keep_their_distance_and_move_by_a_share_of_it():
     task = steps_tasks.Task.draw(steps_tasks.TASKS[0], "cpu", 20, small=True)
-    pair = steps_tasks.Entrants(task, steps_tasks.REGIMES[1], "small", 10, captured=False)
+    late = next(regime for regime in steps_tasks.REGIMES if regime.name == "late")
+    pair = steps_tasks.Entrants(task, late, "small", 10, captured=False)
     length = torch.linalg.vector_norm(task.points, dim=1)
     for _ in range(3):
         before = pair.table.clone()
@@ -70,6 +73,19 @@ def test_late_costs_keep_their_distance_and_move_by_a_share_of_it():
         moved = torch.linalg.vector_norm(pair.table - before, dim=1) / length
     assert 0.5e-3 < off.mean() < 2e-3
     assert 0.1e-3 < moved.mean() < 0.6e-3
+
+
+def test_midway_costs_are_large_and_move_from_pass_to_pass():
+    task = steps_tasks.Task.draw(steps_tasks.TASKS[0], "cpu", 20, small=True)
+    midway = next(regime for regime in steps_tasks.REGIMES if regime.name == "midway")
+    pair = steps_tasks.Entrants(task, midway, "small", 10, captured=False)
+    pair._draw()
+    before = pair.table.clone()
+    pair._draw()
+    length = torch.linalg.vector_norm(before, dim=1)
+    moved = torch.linalg.vector_norm(pair.table - before, dim=1) / length
+    assert 0.1 < moved.mean() < 0.2
+    assert 5.0 < (before / task.data.costs).mean() < 15.0
 
 
 def test_the_targets_are_those_of_a_captured_step_or_a_cpu():

@@ -137,12 +137,17 @@ def limits(group, j, w):
 
 
 @kernel
+def sides(group, j, w):
+    """1 where entry j is at its lower bound alone, -1 at its upper, 0 where it is free or fixed."""
+    return load_flags(group.at_lower, j, w) - load_flags(group.at_upper, j, w)
+
+
+@kernel
 def _measure(columns, group, margin, w):
     """The length of each lane's cost, or its margin if that is larger."""
     pull, square = load(margin, 0, w), splat(0.0, w)
     for j in range(len(columns.start) - 1):
-        sign = load_flags(group.at_lower, j, w) - load_flags(group.at_upper, j, w)
-        q = muladd(sign, pull, load(group.shift, j, w))
+        q = muladd(sides(group, j, w), pull, load(group.shift, j, w))
         square = muladd(q, q, square)
     store(group.size, 0, larger_of(square_root(square), pull))
 

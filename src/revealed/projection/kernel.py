@@ -1,5 +1,5 @@
-"""The compiled route: Newton, then an interior point where Newton does not settle, then the
-certificate.
+"""The compiled route: Newton, soft steps where it does not settle, an interior point where these do
+not help, and the certificate.
 
 One call works through a list of instances without the interpreter, W of them in lanes at a time,
 and threads share a batch by taking pieces of it. Python only cuts the batch and watches the
@@ -18,24 +18,23 @@ from .certificate import Answer, certify
 from .group import Job
 from .interior import interior
 from .lanes import token
-from .newton import newton
+from .newton import Pace, newton
 
 LANES = 8
 """Instances computed side by side: one cache line, one AVX-512 register or two AVX2 ones."""
 QUICK_STEPS = 10
-"""Newton steps before the interior point takes over; from a fresh start most batches need one or
-two."""
-PATIENCE = 5
-"""Cut steps after which the interior point takes over sooner."""
-WARM_PATIENCE = 7
-"""The same from a warm start, which is nearer: on grids and boards 0.65 to 1.0 of the time that 4
-takes, where from a fresh start 7 is dearer (1.15) for costs behind the decisions and a slight
-margin."""
+"""Newton steps before something else is tried; from a fresh start most batches need one or two."""
+PATIENCE = 6
+"""Cut steps after which it is tried sooner."""
+OVERSHOOT = 5.0
+"""And a slope after a full step, in terms of the one before, beyond which it is tried at once.
+Where most entries have to change sides it is ten or more; with 1, easy problems give up too."""
 STILL = 0.01
 """Newton goes on until the residual is this share of the tolerance, where it can."""
+SOFT_STEPS = 5
 INTERIOR_STEPS = 80
-STAGES = ((1e-6, 15), (1e-10, 40), (1e-14, 100))
-"""For what is left: the goal of the interior point, then Newton steps from there."""
+STAGES = ((None, 10), (1e-6, 15), (1e-10, 40), (1e-14, 100))
+"""For what is left: soft steps (None) or the interior point and its goal, then Newton steps."""
 PIECE = 256
 """Largest number of instances one thread takes at a time."""
 POLISH_STEPS = 30
@@ -116,9 +115,9 @@ def _work_through(
     # Rows that are left out add up what the others miss.
     fine = STILL * tol / (1.0 if whole is None else whole.basis.growth)
 
-    def run_newton(ids: np.ndarray, cap: int, patience: int, still: float, fresh: bool) -> None:
+    def run_newton(ids: np.ndarray, pace: Pace, fresh: bool = False) -> None:
         newton(
-            *(columns, pattern, first, job, ids, cap, patience, still, fresh),
+            *(columns, pattern, first, job, ids, pace, fresh),
             *(multipliers, steps, answer, stop, w),
         )
         if whole is not None:
@@ -129,17 +128,18 @@ def _work_through(
 
     # A warm start that is within the tolerance already is an answer; a fresh one aims higher.
     still = tol if warm and whole is None else fine
-    patience = WARM_PATIENCE if warm else PATIENCE
-    run_newton(ids, min(QUICK_STEPS, max_iter), patience, still, fresh=not warm)
+    run_newton(ids, Pace(min(QUICK_STEPS, max_iter), 0, PATIENCE, OVERSHOOT, still), not warm)
     for goal, polish in STAGES:
         ids = ids[~(answer.residual[ids] <= tol)]
         if len(ids) == 0 or steps_left(ids) <= 0 or stop[0]:
             return
         before, reached = multipliers[ids], answer.residual[ids]
-        cap = min(INTERIOR_STEPS, steps_left(ids))
-        interior(columns, pattern, job, ids, cap, goal, multipliers, steps, stop, w)
-        polish = min(polish, steps_left(ids))
-        run_newton(ids, polish, polish + 1, fine, fresh=False)
+        soft = SOFT_STEPS if goal is None else 0
+        if goal is not None:
+            cap = min(INTERIOR_STEPS, steps_left(ids))
+            interior(columns, pattern, job, ids, cap, goal, multipliers, steps, stop, w)
+        cap = min(soft + polish, steps_left(ids))
+        run_newton(ids, Pace(cap, soft, cap + 1, np.inf, fine))
         worse = ~(answer.residual[ids] <= reached)
         if worse.any():
             multipliers[ids[worse]] = before[worse]
@@ -223,7 +223,8 @@ def recertify(
             whole.basis.fold(work.multipliers[b : b + 1])
         stop = np.zeros(1, np.uint8)
         newton(
-            *(columns, pattern, first, job, ids, POLISH_STEPS, POLISH_STEPS, 0.0, False),
+            *(columns, pattern, first, job, ids),
+            *(Pace(POLISH_STEPS, 0, POLISH_STEPS, np.inf, 0.0), False),
             *(work.multipliers, work.steps, work.answer, stop, w),
         )
     if whole is not None or not polish:

@@ -8,14 +8,29 @@ Minimises over the multipliers v, one for each row,
 The gradient is A r and the generalised Hessian A D A^T with a 0/1 diagonal D. A bounded row is
 kept by an augmented Lagrangian: a one-sided spring of stiffness `SPRING` whose rest point `zeta`
 is moved until the bound holds.
+
+Where many entries are to change sides, the piece at hand says little about that of the answer, and
+steps overshoot and are cut short. Soft steps see further: they round the corner of every max(t, 0)
+off, to (t + sqrt(t^2 + 4 mu^2)) / 2, and mu falls from step to step.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from .._compiled import kernel
 from .certificate import certify_group
 from .factor import factorise, solve
-from .group import ABSENT, SHORT, limits, load_group, new_group, store_multipliers, zeros
+from .group import (
+    ABSENT,
+    SHORT,
+    limits,
+    load_group,
+    new_group,
+    sides,
+    store_multipliers,
+    zeros,
+)
 from .lanes import (
     any_positive,
     greater,
@@ -36,21 +51,41 @@ RIDGE = 1e-11
 tiny."""
 SLOPE = 0.1
 """The line search stops when the slope has fallen to this share of its start."""
+SOFT_SLOPE = 0.5
+"""The same for soft steps, which need not be exact."""
 TRIALS = 30
 MOVES = 4
 """Exact steps after which the springs have been moved often enough to hold the bounds."""
 EXACT = 1e-7
 """A full step within one piece that leaves more slope than this was not solved exactly."""
+GIVEN_UP = 1e9
+"""More cuts than there is patience for."""
+SOFTENING = 0.3
+"""By what mu falls with each soft step; it starts at the root mean square of the residuals."""
+
+
+class Pace(NamedTuple):
+    """How far Newton goes with each instance."""
+
+    cap: int
+    """Most steps."""
+    soft: int
+    """How many of them are soft, at the beginning; these are not judged."""
+    patience: int
+    """An instance is given up once its full step had to be cut so often: its active set is still
+    being guessed."""
+    overshoot: float
+    """Or once the slope after a full step was so many times the one before."""
+    still: float
+    """It is left alone once its residual is below this."""
 
 
 @kernel
-def newton(columns, pattern, first, job, ids, cap, patience, still, fresh, multipliers, *rest):
-    """Run at most `cap` steps on each of the instances `ids`, fewer where nothing is left to do.
+def newton(columns, pattern, first, job, ids, pace, fresh, multipliers, *rest):
+    """Run steps on each of the instances `ids` at the given `pace`.
 
-    An instance is left alone once its residual is below `still`, and given up once its full step
-    had to be cut `patience` times: its active set is still being guessed. `first` is the factor
-    of A A^T that gives `fresh` instances their least-squares start; others start from
-    `multipliers`. The rest is `steps`, added to; the certified `answer`, filled like
+    `first` is the factor of A A^T that gives `fresh` instances their least-squares start; others
+    start from `multipliers`. The rest is `steps`, added to; the certified `answer`, filled like
     `multipliers`; `stop`, whose first entry ends it early; and the token of the lanes.
     """
     steps, answer, stop, w = rest
@@ -61,18 +96,26 @@ def newton(columns, pattern, first, job, ids, cap, patience, still, fresh, multi
     t, dt = zeros(n, width), zeros(n, width)
     g, d, work, zeta = zeros(m, width), zeros(m, width), zeros(m, width), zeros(m, width)
     lane_ids = np.empty(width, np.int64)
-    settled, cuts, exact = np.empty(width), np.empty(width), np.empty(width)
+    settled, cuts, exact, mu = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
     for begin in range(0, len(ids), width):
         for lane in range(width):
             lane_ids[lane] = ids[begin + lane] if begin + lane < len(ids) else -1
             settled[lane] = 1.0 if lane_ids[lane] < 0 else 0.0
-            cuts[lane], exact[lane] = 0.0, 0.0
+            cuts[lane], exact[lane], mu[lane] = 0.0, 0.0, 0.0
         load_group(columns, pattern, job, lane_ids, multipliers, group, w)
         value = pattern.entry_value[lane_ids[0] if len(pattern.entry_value) > 1 else 0]
         if fresh:
             _least_squares_start(columns, pattern, value, first, group, w)
-        for step in range(cap):
-            _assemble(columns, pattern, value, group, zeta, step == 0, still, t, g, L, settled, w)
+        at = (columns, pattern, value, group, zeta)
+        for step in range(pace.cap):
+            soft = step < pace.soft
+            if soft and step == 0:
+                _roughness(columns, pattern, value, group, mu, w)
+            # With None in place of mu, another function is compiled: one without the roots.
+            if soft:
+                _assemble(*at, step == 0, 0.0, mu, t, g, L, settled, w)
+            else:
+                _assemble(*at, step == 0, pace.still, None, t, g, L, settled, w)
             if stop[0] or _all_positive(settled):
                 break
             for i in range(m):
@@ -82,9 +125,13 @@ def newton(columns, pattern, first, job, ids, cap, patience, still, fresh, multi
             for lane in range(width):
                 if settled[lane] == 0.0:
                     steps[lane_ids[lane]] += 1
-            _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cuts, exact, w)
+            if soft:
+                _line_search(*at, t, dt, g, d, settled, cuts, exact, np.inf, mu, w)
+            else:
+                _line_search(*at, t, dt, g, d, settled, cuts, exact, pace.overshoot, None, w)
             for lane in range(width):
-                if cuts[lane] >= patience:
+                mu[lane] *= SOFTENING
+                if cuts[lane] >= pace.patience:
                     settled[lane] = 1.0
             if _all_positive(settled):
                 break
@@ -129,7 +176,42 @@ def _solve_shared(pattern, L, x, w):
 
 
 @kernel
-def _assemble(columns, pattern, value, group, zeta, opening, still, t, g, L, settled, w):
+def _roughness(columns, pattern, value, group, mu, w):
+    """Set mu to the root mean square of the residuals."""
+    square, n = splat(0.0, w), len(columns.start) - 1
+    for j in range(n):
+        tj = _offset(columns, pattern, value, group, j, w)
+        r, _ = _residual(group, j, tj, None, w)
+        square = muladd(r, r, square)
+    store(mu, 0, larger_of(square_root(square / splat(float(n), w)), splat(1e-100, w)))
+
+
+@kernel
+def _offset(columns, pattern, value, group, j, w):
+    """t_j = a_j . v - shift_j."""
+    t = splat(0.0, w) - load(group.shift, j, w)
+    for e in range(columns.start[j], columns.start[j + 1]):
+        t = muladd(splat(value[e], w), load(group.v, pattern.entry_row[e], w), t)
+    return t
+
+
+@kernel
+def _residual(group, j, t, mu, w):
+    """The residual of entry j at offset t and its derivative; rounded off unless `mu` is None."""
+    low, high = limits(group, j, w)
+    r = smaller_of(larger_of(t, low), high)
+    inside = greater(t, low) * greater(high, t)
+    if mu is not None:
+        half, one, side = splat(0.5, w), splat(1.0, w), sides(group, j, w)
+        width = load(mu, 0, w) * splat(2.0, w)
+        root = square_root(muladd(t, t, width * width))
+        r = select(side * side, half * muladd(side, root, t), r)
+        inside = select(side * side, half * (one + side * t / root), inside)
+    return r, inside
+
+
+@kernel
+def _assemble(columns, pattern, value, group, zeta, opening, still, mu, t, g, L, settled, w):
     """Offsets t = A^T v - shift, gradient g = A r, and the lower triangle of A D A^T in L."""
     zero = splat(0.0, w)
     square = zero
@@ -140,14 +222,10 @@ def _assemble(columns, pattern, value, group, zeta, opening, still, t, g, L, set
     pair = 0
     for j in range(len(columns.start) - 1):
         begin, end = columns.start[j], columns.start[j + 1]
-        tj = zero - load(group.shift, j, w)
-        for e in range(begin, end):
-            tj = muladd(splat(value[e], w), load(group.v, pattern.entry_row[e], w), tj)
+        tj = _offset(columns, pattern, value, group, j, w)
         store(t, j, tj)
-        low, high = limits(group, j, w)
-        r = smaller_of(larger_of(tj, low), high)
+        r, inside = _residual(group, j, tj, mu, w)
         square = muladd(r, r, square)
-        inside = greater(tj, low) * greater(high, tj)
         for e in range(begin, end):
             i = pattern.entry_row[e]
             a = splat(value[e], w)
@@ -194,7 +272,9 @@ def _close_rows(columns, pattern, group, zeta, opening, square, still, g, L, set
 
 
 @kernel
-def _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cuts, exact, w):
+def _line_search(
+    columns, pattern, value, group, zeta, t, dt, g, d, settled, cuts, exact, overshoot, mu, w
+):
     """Move v along d to where the slope has (nearly) vanished, and settle lanes that have nothing
     left to change.
 
@@ -211,15 +291,18 @@ def _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cut
         for e in range(columns.start[j], columns.start[j + 1]):
             move = muladd(splat(value[e], w), load(d, pattern.entry_row[e], w), move)
         store(dt, j, move)
-    enough = larger_of(first, zero - first) * splat(SLOPE, w)
+    enough = larger_of(first, zero - first) * splat(SLOPE if mu is None else SOFT_SLOPE, w)
     alpha, low, high, same, flat = one, zero, splat(1e300, w), zero, zero
     for trial in range(TRIALS):
-        slope, curve, changed = _slope(columns, group, zeta, t, dt, d, alpha, w)
+        slope, curve, changed = _slope(columns, group, zeta, t, dt, d, alpha, mu, w)
         steep = greater(larger_of(slope, zero - slope), enough)
-        if trial == 0:
+        if trial == 0 and mu is None:
             same = (one - greater(changed, zero)) * (one - steep)
             flat = greater(enough * splat(EXACT, w), larger_of(slope, zero - slope))
             store(cuts, 0, load(cuts, 0, w) + steep)
+            if columns.n_equalities == m:  # springs overshoot by themselves
+                wild = greater(slope, larger_of(first, zero - first) * splat(overshoot, w))
+                store(cuts, 0, muladd(wild, splat(GIVEN_UP, w), load(cuts, 0, w)))
         if not any_positive(steep):
             break
         rising = greater(slope, zero)
@@ -245,20 +328,19 @@ def _line_search(columns, pattern, value, group, zeta, t, dt, g, d, settled, cut
 
 
 @kernel
-def _slope(columns, group, zeta, t, dt, d, alpha, w):
+def _slope(columns, group, zeta, t, dt, d, alpha, mu, w):
     """Slope and curvature at step alpha, and how many pieces differ from those at step 0."""
     zero = splat(0.0, w)
     slope, curve, changed = zero, zero, zero
     for j in range(len(columns.start) - 1):
-        low, high = limits(group, j, w)
         before, move = load(t, j, w), load(dt, j, w)
-        now = muladd(alpha, move, before)
-        r = smaller_of(larger_of(now, low), high)
-        inside = greater(now, low) * greater(high, now)
-        differs = inside - greater(before, low) * greater(high, before)
+        r, inside = _residual(group, j, muladd(alpha, move, before), mu, w)
         slope = muladd(r, move, slope)
         curve = muladd(inside * move, move, curve)
-        changed = muladd(differs, differs, changed)
+        if mu is None:
+            _, was_inside = _residual(group, j, before, None, w)
+            differs = inside - was_inside
+            changed = muladd(differs, differs, changed)
     if columns.n_equalities == columns.norm.shape[1]:
         return slope, curve, changed  # no bounded rows, so no springs
     spring = splat(SPRING, w)

@@ -18,15 +18,26 @@ from ..record import chosen_device, surroundings, write_json
 from ..tables import Table, positive, target
 
 SAMPLES = {"cuda": 1000, "cpu": 100}
-ROUNDS = {"cuda": 20, "cpu": 3}
+ROUNDS = {"cuda": 20, "cpu": 7}
 CPU_BOUND = 1.10
+MEANINGS = {
+    "early": "the network's own first costs, starts from nothing",
+    "midway": "costs that explain most decisions, ten times the size of the margin and moved by "
+    "10% anew for each pass, from the multipliers of the pass before",
+    "late": "points of the sets moved by 0.1% of their length, a move that changes by 30% from "
+    "pass to pass, from the multipliers of the pass before",
+    "late, cold": "the same, starts from nothing",
+    "graph": "the step as one CUDA graph, which is how the trainer runs it",
+    "eager": "launch by launch",
+}
+"""Of regimes and ways to launch, for the page."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `revealed bench steps`."""
     parser.add_argument("--device", help="cuda or cpu (the GPU where there is one)")
     parser.add_argument("--model", default="resnet18", help="network (%(default)s)")
-    parser.add_argument("--rounds", type=positive, help="passes of either loss (20, on a CPU 3)")
+    parser.add_argument("--rounds", type=positive, help="passes of either loss (20, on a CPU 7)")
     parser.add_argument("--threads", type=positive, default=2, help="on a CPU (%(default)s)")
     parser.add_argument("--only", metavar="TEXT", help="only tasks whose name holds this")
     parser.add_argument(
@@ -103,7 +114,7 @@ def _ways_to_launch(kind: str, regime: Any) -> tuple[bool, ...]:
     """Whether as a graph; launch by launch too where training spends most of its time."""
     if kind != "cuda":
         return (False,)
-    return (True, False) if regime.near and regime.warm else (True,)
+    return (True, False) if regime.warm else (True,)
 
 
 def _bound(kind: Any, device: str) -> float:
@@ -151,13 +162,14 @@ def _words(content: dict[str, Any]) -> str:
         f"- {t['name']}: {t['value']:.3f} ({t['bound']}, {'holds' if t['holds'] else 'missed'})"
         for t in content["targets"]
     )
+    used = {row[name] for row in content["rows"] for name in ("regime", "launches")}
+    meanings = "\n".join(f"- *{name}*: {MEANINGS[name]}" for name in MEANINGS if name in used)
     return f"""
 One step of training ({settings["model"]}, batch {settings["batch"]}): gather the batch, predict,
 loss, gradient, Adam. Times are medians over {settings["rounds"]} passes of each loss, in turns; the
-ratio is the median of the passes' ratios. *early*: the network's own first costs, starts from
-nothing. *late*: points of the sets moved by 0.1% of their length, a move that changes by 30% from
-pass to pass, from the multipliers of the pass before. *late, cold*: the same, starts from nothing.
-*graph*: the step as one CUDA graph, which is how the trainer runs it; *eager*: launch by launch.
+ratio is the median of the passes' ratios.
+
+{meanings}
 
 {told or "A smoke test: too short for any claim."}
 """

@@ -165,7 +165,7 @@ def _case(
 def examine(
     case: Case, device: str, method: str = "auto", precision: str = "float64", tol: float = 1e-8
 ) -> Iterator[Row]:
-    """The case cold, almost right, and warm from the cold answer."""
+    """The case cold, almost right, and from the cold answer warm and far away."""
     rng = np.random.default_rng(9)
     sets = DeviceSets.upload(case.sets, device)
 
@@ -201,6 +201,8 @@ def examine(
     yield run(point + 1e-3 * size * rng.standard_normal(point.shape), "almost")
     moved = case.costs * (1.0 + 1e-2 * rng.standard_normal(point.shape))
     yield run(moved, "warm", cold.multipliers)
+    other = 20.0 * np.abs(rng.standard_normal(point.shape))  # on grids most entries change sides
+    yield run(other, "far", cold.multipliers)
 
 
 def _off(point: np.ndarray, trusted: np.ndarray, costs: np.ndarray, margins: np.ndarray) -> float:

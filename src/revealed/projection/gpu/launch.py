@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..._device import processors
-from ..kernel import STILL
+from ..kernel import OVERSHOOT, STILL
 from ..result import Projection
 from .plan import Band
 from .sets import DeviceSets
@@ -109,6 +109,7 @@ def launch_all(
         first_above=band.first_above,
         cap=min(QUICK_STEPS, max_iter),
         patience=PATIENCE,
+        overshoot=OVERSHOOT,
         tol=tol,
         still=(STILL if plain else FAIR) * tol,
         ridge=RIDGE if plain else RIDGE_32,

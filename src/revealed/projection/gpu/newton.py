@@ -88,14 +88,15 @@ def least_squares_start(
 
 @triton.jit
 def close_rows(
-    r, rhs, scale, values, v, least, kind, zeta, fresh, strict, ridge,
+    r, w, rhs, scale, values, v, least, kind, zeta, fresh, strict, ridge,
     row_take, row_weight, row_length, M,
-    G: tl.constexpr, UR: tl.constexpr, BOUNDS: tl.constexpr, FAST: tl.constexpr,
-    SHARED: tl.constexpr, NEAR: tl.constexpr,
+    G: tl.constexpr, UR: tl.constexpr, WEIGHTED: tl.constexpr, BOUNDS: tl.constexpr,
+    FAST: tl.constexpr, SHARED: tl.constexpr, NEAR: tl.constexpr,
 ):  # fmt: skip
     """The negative gradient in `rhs` and the diagonal in `values`, springs and ridge included.
 
-    Returns the largest row condition broken and the gap, from which the residual follows.
+    D as in `row_weights`. Returns the largest row condition broken and the gap, from which the
+    residual follows.
     """
     worst = tl.zeros([G], tl.float64)
     gap = tl.zeros([G], tl.float64)
@@ -104,7 +105,9 @@ def close_rows(
         inside = i < M
         at = tl.minimum(i, M - 1)
         what = tl.load(kind + at)
-        slant, square = row_weights(r, r, row_take, row_weight, at, M, row_length, UR, False, NEAR)
+        slant, square = row_weights(
+            r, w, row_take, row_weight, at, M, row_length, UR, WEIGHTED, NEAR
+        )
         slant = tl.where(what == ABSENT, 0.0, slant)
         excess = peek(v, at, SHARED)
         if BOUNDS:
@@ -162,7 +165,7 @@ def slope_at(
         total, bend = sums2(slope, curve, FAST)
         differ, begin = total * 0.0, total * 0.0
     if BOUNDS:
-        pull, stiff, other, held = _springs_at(alpha, d, v, least, kind, zeta, M, G, FAST, SHARED)
+        pull, stiff, other, held = springs_at(alpha, d, v, least, kind, zeta, M, G, FAST, SHARED)
         total += pull
         bend += stiff
         differ += other
@@ -171,7 +174,7 @@ def slope_at(
 
 
 @triton.jit
-def _springs_at(
+def springs_at(
     alpha, d, v, least, kind, zeta, M,
     G: tl.constexpr, FAST: tl.constexpr, SHARED: tl.constexpr,
 ):  # fmt: skip
@@ -231,7 +234,7 @@ def solve_rows(
 
 @triton.jit
 def newton_steps(
-    cap, patience, begin, still, fair, cost, states, inverse, margin, size,
+    cap, patience, overshoot, begin, still, fair, cost, states, inverse, margin, size,
     t, r, dt, v, rhs, d, scale, zeta, least, kind, values, inverses, below, above, board, swap,
     col_take, col_weight, col_length, row_take, row_weight, row_length,
     pair_take, pair_weight, pair_rows, pair_length, opening, entering, middle, n, N, M, P, H, one,
@@ -242,7 +245,8 @@ def newton_steps(
     """At most `cap` steps from v, fewer where nothing is left to do; returns how many.
 
     Left alone where the residual is below `begin` before the first step or below `still` after one,
-    or below `fair` where the pieces have been found; given up after `patience` cut steps.
+    or below `fair` where the pieces have been found; given up after `patience` cut steps, or once
+    the slope after a full step is `overshoot` times the one before.
     """
     zero = tl.full((), 0, tl.int32)
     steps, cuts, exact, going = zero, zero, zero, zero + 1
@@ -255,9 +259,9 @@ def newton_steps(
         yard = tl.maximum(tl.sqrt(square), SHORT * size)
         # Lifting a multiplier to its bound at the end opens the gap by what it lacked, times |v|.
         worst, gap = close_rows(
-            r, rhs, scale, values, v, least, kind, zeta, (steps == 0).to(tl.int32),
+            r, r, rhs, scale, values, v, least, kind, zeta, (steps == 0).to(tl.int32),
             size / tl.maximum(yard, 1e-300), ridge, row_take, row_weight, row_length, M,
-            G, UR, BOUNDS, FAST, SHARED, NEAR,
+            G, UR, False, BOUNDS, FAST, SHARED, NEAR,
         )  # fmt: skip
         limit = tl.where(steps == 0, begin, tl.where(exact > 0, fair, still)) * yard * yard
         enough = tl.maximum(worst * yard, tl.abs(gap)) < limit
@@ -286,6 +290,7 @@ def newton_steps(
             whole = ((changed == 0.0) & (~steep)).to(tl.int32)
             flat = tl.abs(slope) < EXACT * limit
             cuts += steep.to(tl.int32)
+            wild = slope > overshoot * tl.abs(begin)
             trial = zero + 1
             while steep & (trial < TRIALS):
                 high = tl.where(slope > 0.0, alpha, high)
@@ -302,10 +307,10 @@ def newton_steps(
             exact += whole * flat.to(tl.int32)
             move_rows(alpha, whole, v, d, least, kind, zeta, M, G, BOUNDS, SHARED)
             tl.debug_barrier()
-            if BOUNDS:
+            if BOUNDS:  # springs overshoot by themselves
                 finished = exact > MOVES
-            else:
-                finished = exact > 1  # the second corrects the rounding of the first
+            else:  # the second exact step corrects the rounding of the first
+                finished = wild | (exact > 1)
             going = tl.where(finished | (cuts >= patience) | (steps >= cap), zero, zero + 1)
     return steps
 
@@ -317,7 +322,7 @@ def newton_kernel(
     pair_rows, opening, entering, middle, norm, source, first_inverse, first_below, first_above,
     start_ptr, places_ptr,
     B, n, n_eq, n_ub, N, M, P, H, one, col_length, row_length, pair_length, indexed, warm, placed,
-    cap, patience, tol: tl.float64, still: tl.float64, fair: tl.float64,
+    cap, patience, overshoot: tl.float64, tol: tl.float64, still: tl.float64, fair: tl.float64,
     ridge: tl.float64,
     W: tl.constexpr, C: tl.constexpr, G: tl.constexpr, GP: tl.constexpr, UC: tl.constexpr,
     UR: tl.constexpr, UP: tl.constexpr, BOUNDS: tl.constexpr, KIND: tl.constexpr,
@@ -379,7 +384,7 @@ def newton_kernel(
             )  # fmt: skip
         tl.debug_barrier()
         steps = newton_steps(
-            cap, patience * (1 + known), tl.where(known > 0, tol, still),
+            cap, patience * (1 + known), overshoot, tl.where(known > 0, tol, still),
             tl.where(known > 0, fair, still), fair, cost, states, inverse, margin, size,
             t, r, dt, v, rhs, d, scale, zeta, least, kind,
             values, inverses, below, above, board, swap,

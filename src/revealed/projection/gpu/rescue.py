@@ -1,5 +1,6 @@
 # type: ignore  (a kernel is Triton's language, not Python's, to a type checker)
-"""For what Newton left above the tolerance: interior point, then Newton, stage by stage.
+"""For what Newton left above the tolerance: soft steps or interior point, then Newton, stage by
+stage.
 
 The stages are the CPU kernel's. An instance keeps the best multipliers it has had. One launch
 serves a batch: programs pass over instances whose residual is within the tolerance.
@@ -14,6 +15,7 @@ from .interior import interior_steps
 from .memory import address, after, peek, poke
 from .newton import newton_steps
 from .passes import BOUNDED, f64, line_of, load_rows, offsets, size_of, store_rows, unit_of
+from .soft import soft_steps
 
 START = ("cap", "patience", "warm", "placed", "start_ptr", "places_ptr")
 START += ("first_inverse", "first_below", "first_above")
@@ -23,8 +25,9 @@ NUMBERS += ["max_iter"]
 POINTERS = [name for name in newton.POINTERS if name not in START]
 POINTERS += ["residual_ptr", "due_ptr"]
 
+SOFT_STEPS = tl.constexpr(5)
 INTERIOR_STEPS = tl.constexpr(80)
-STAGES = tl.constexpr(3)
+STAGES = tl.constexpr(4)
 
 
 @triton.jit
@@ -106,22 +109,36 @@ def rescue_kernel(
                     margin, 1, n_eq, M, G, SHARED,
                 )  # fmt: skip
                 tl.debug_barrier()
-                goal = tl.where(stage == 0, 1e-6, tl.where(stage == 1, 1e-10, 1e-14))
-                polish = tl.where(stage == 0, 15, tl.where(stage == 1, 40, 100))
-                steps += interior_steps(
-                    tl.minimum(INTERIOR_STEPS, max_iter - steps), goal, inner_ridge,
-                    cost, states, inverse, margin, size, t, r, dt, w, z, room,
-                    v, rhs, d, scale, least, kind, y, force, dy, dforce,
-                    values, inverses, below, above, board, swap,
-                    col_take, col_weight, col_length, row_take, row_weight, row_length,
-                    pair_take, pair_weight, pair_rows, pair_length, opening, entering, middle,
-                    n, N, M, P, H, one,
-                    W, C, G, GP, UC, UR, UP, BOUNDS, FAST, SHARED, NEAR,
-                )  # fmt: skip
+                goal = tl.where(stage == 1, 1e-6, tl.where(stage == 2, 1e-10, 1e-14))
+                polish = tl.where(stage == 2, 40, tl.where(stage == 3, 100, 10 + 5 * stage))
+                if stage == 0:
+                    soft = tl.minimum(SOFT_STEPS, max_iter - steps)
+                    soft_steps(
+                        soft, cost, states, inverse, margin, size,
+                        t, r, dt, w, v, rhs, d, scale, zeta, least, kind,
+                        values, inverses, below, above, board, swap,
+                        col_take, col_weight, col_length, row_take, row_weight, row_length,
+                        pair_take, pair_weight, pair_rows, pair_length, opening, entering, middle,
+                        n, N, M, P, H, one,
+                        ridge, W, C, G, GP, UC, UR, UP, BOUNDS, FAST, SHARED, NEAR,
+                    )  # fmt: skip
+                    steps += soft
+                else:
+                    steps += interior_steps(
+                        tl.minimum(INTERIOR_STEPS, max_iter - steps), goal, inner_ridge,
+                        cost, states, inverse, margin, size, t, r, dt, w, z, room,
+                        v, rhs, d, scale, least, kind, y, force, dy, dforce,
+                        values, inverses, below, above, board, swap,
+                        col_take, col_weight, col_length, row_take, row_weight, row_length,
+                        pair_take, pair_weight, pair_rows, pair_length, opening, entering, middle,
+                        n, N, M, P, H, one,
+                        W, C, G, GP, UC, UR, UP, BOUNDS, FAST, SHARED, NEAR,
+                    )  # fmt: skip
                 tl.debug_barrier()
                 polish = tl.minimum(polish, max_iter - steps)
                 steps += newton_steps(
-                    polish, polish + 1, still, still, fair, cost, states, inverse, margin, size,
+                    polish, polish + 1, f64(float("inf")), still, still, fair,
+                    cost, states, inverse, margin, size,
                     t, r, dt, v, rhs, d, scale, zeta, least, kind,
                     values, inverses, below, above, board, swap,
                     col_take, col_weight, col_length, row_take, row_weight, row_length,

@@ -7,11 +7,14 @@ cannot be captured in a graph. Letters as in `lockstep`.
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
-from ..kernel import INTERIOR_STEPS, PATIENCE, QUICK_STEPS, STAGES, STILL
-from ..newton import EXACT, MOVES, RIDGE, SLOPE, SPRING, TRIALS
+from ..kernel import INTERIOR_STEPS, OVERSHOOT, PATIENCE, QUICK_STEPS, SOFT_STEPS, STAGES, STILL
+from ..newton import EXACT, MOVES, RIDGE, SLOPE, SOFT_SLOPE, SOFTENING, SPRING, TRIALS, Pace
 from ..result import Projection, ProjectionStatus
 from .lockstep import Factor, Instances, conditions, load_instances, residual
 from .sets import DeviceSets
@@ -52,20 +55,20 @@ def _project(
     steps = torch.zeros(len(costs), dtype=torch.int64, device=costs.device)
     # A warm start that is within the tolerance already is an answer; else all aim higher.
     enough = residual(at, _moves(at)) <= torch.where(known, tol, STILL * tol)
-    _improve(
-        at, steps, torch.nonzero(~enough).ravel(), min(QUICK_STEPS, max_iter), PATIENCE, STILL * tol
-    )
+    quick = Pace(min(QUICK_STEPS, max_iter), 0, PATIENCE, OVERSHOOT, STILL * tol)
+    _improve(at, steps, torch.nonzero(~enough).ravel(), quick)
     for goal, polish in STAGES:
         reached = residual(at, _moves(at))
         left = torch.nonzero(~(reached <= tol) & (steps < max_iter)).ravel()
         if not len(left):
             break
-        before, cap = at.v[left].clone(), max_iter - int(steps[left].max())
-        part = at.take(left)
-        steps[left] += interior(part, min(INTERIOR_STEPS, cap), goal)
-        at.v[left] = part.v
-        polish = min(polish, max(max_iter - int(steps[left].max()), 0))
-        _improve(at, steps, left, polish, polish + 1, STILL * tol)
+        before, soft = at.v[left].clone(), SOFT_STEPS if goal is None else 0
+        if goal is not None:
+            part, cap = at.take(left), max_iter - int(steps[left].max())
+            steps[left] += interior(part, min(INTERIOR_STEPS, cap), goal)
+            at.v[left] = part.v
+        cap = min(soft + polish, max(max_iter - int(steps[left].max()), 0))
+        _improve(at, steps, left, Pace(cap, soft, cap + 1, math.inf, STILL * tol))
         worse = ~(residual(at.take(left), _moves(at.take(left))) <= reached[left])
         at.v[left] = torch.where(worse[:, None], before, at.v[left])
     return _answer(costs, at, sets, steps, tol, max_iter)
@@ -100,53 +103,85 @@ def _moves(at: Instances) -> Tensor:
     return torch.where(at.active(t), t, 0.0)
 
 
-def _improve(
-    at: Instances, steps: Tensor, chosen: Tensor, cap: int, patience: int, still: float
-) -> None:
+def _improve(at: Instances, steps: Tensor, chosen: Tensor, pace: Pace) -> None:
     """Newton on the chosen instances; `at.v` and `steps` are updated."""
     part = at.take(chosen)
-    taken = _newton(part, cap, patience, still)
+    taken = _newton(part, pace)
     at.v[chosen] = _admissible(part, part.v)
     steps[chosen] += taken
 
 
-def _newton(at: Instances, cap: int, patience: int, still: float) -> Tensor:
-    """At most `cap` semismooth Newton steps; returns how many each instance took."""
+def _newton(at: Instances, pace: Pace) -> Tensor:
+    """Semismooth Newton steps at the given pace; returns how many each instance took."""
     B = len(at.v)
     steps = torch.zeros(B, dtype=torch.int64, device=at.v.device)
     cuts, exact = steps.clone(), steps.clone()
     going = torch.ones(B, dtype=torch.bool, device=at.v.device)
-    zeta = torch.zeros_like(at.v)
-    for step in range(cap):
+    zeta, mu = torch.zeros_like(at.v), at.size[:, None]
+    for step in range(pace.cap):
+        soft = step < pace.soft
         t = at.columns(at.v) - at.shift
-        active = at.active(t)
-        r = torch.where(active, t, 0.0)
+        r, weight = _pieces(at, t, None)
+        if soft:
+            if step == 0:
+                mu = r.pow(2).mean(dim=1, keepdim=True).sqrt().clamp_min(1e-100)
+            r, weight = _pieces(at, t, mu)
         slant, excess = at.rows(r), at.v - at.least
         if step == 0:  # a bound that starts out tight starts with the force that holds it
             tight = at.bounded & (excess <= 0)
             zeta = torch.where(tight, slant.clamp_min(0) / SPRING, 0.0)
-        worst, gap, yard = conditions(at, r)
-        going &= ~(torch.maximum(worst * yard, gap.abs()) < still * yard * yard)
+        if not soft:
+            worst, gap, yard = conditions(at, r)
+            going &= ~(torch.maximum(worst * yard, gap.abs()) < pace.still * yard * yard)
         if not bool(going.any()):
             break
         taut = at.bounded & (excess < zeta)
         rhs = -slant - torch.where(taut, SPRING * (excess - zeta), 0.0)
-        d = Factor(at, active.to(t), torch.where(taut, SPRING + RIDGE, RIDGE)).solve(rhs)
+        d = Factor(at, weight, torch.where(taut, SPRING + RIDGE, RIDGE)).solve(rhs)
         steps += going
-        alpha, whole, flat, steep = _line_search(at, zeta, t, d)
-        cuts += going & steep
-        at.v = at.v + torch.where(going, alpha, 0.0)[:, None] * d
+        found = _line_search(at, zeta, t, d, mu if soft else None)
+        at.v = at.v + torch.where(going, found.alpha, 0.0)[:, None] * d
+        if soft:
+            mu = mu * SOFTENING
+            continue
         stretch = at.v - at.least - zeta
         target = torch.where(at.bounded, (-stretch).clamp_min(0), 0.0)
-        zeta = torch.where((going & whole)[:, None], target, zeta)
-        exact += going & whole & flat
-        going &= (exact <= torch.where(at.bounded.any(dim=1), MOVES, 0)) & (cuts < patience)
+        zeta = torch.where((going & found.whole)[:, None], target, zeta)
+        cuts += going & found.cut
+        exact += going & found.whole & found.flat
+        springs = (at.bounded | at.absent).any(dim=1)  # these overshoot by themselves
+        going &= (exact <= torch.where(at.bounded.any(dim=1), MOVES, 0)) & (cuts < pace.patience)
+        going &= springs | ~(found.overshoot > pace.overshoot)
     return steps
 
 
-def _line_search(at: Instances, zeta: Tensor, t: Tensor, d: Tensor) -> tuple[Tensor, ...]:
-    """The step along d at which the slope has (nearly) vanished; whether the full step stayed
-    within one piece, whether it was exact, and whether it had to be cut."""
+def _pieces(at: Instances, t: Tensor, mu: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Residuals at offsets t and their derivatives; rounded off unless `mu` (B, 1) is None."""
+    active = at.active(t)
+    r, weight = torch.where(active, t, 0.0), active.to(t)
+    if mu is not None:
+        side, root = at.lower.to(t) - at.upper.to(t), (t * t + 4.0 * mu * mu).sqrt()
+        r = torch.where(side != 0, 0.5 * (t + side * root), r)
+        weight = torch.where(side != 0, 0.5 * (1.0 + side * t / root), weight)
+    return r, weight
+
+
+class Found(NamedTuple):
+    """What a line search found, (B,) each."""
+
+    alpha: Tensor
+    """The step at which the slope has (nearly) vanished."""
+    whole: Tensor
+    """Whether the full step stayed within one piece."""
+    flat: Tensor
+    """Whether it was exact."""
+    cut: Tensor
+    """Whether it had to be cut."""
+    overshoot: Tensor
+    """The slope after it, in terms of the one before."""
+
+
+def _line_search(at: Instances, zeta: Tensor, t: Tensor, d: Tensor, mu: Tensor | None) -> Found:
     dt = at.columns(d)
     active = at.active(t)
     before = at.v - at.least - zeta
@@ -154,19 +189,18 @@ def _line_search(at: Instances, zeta: Tensor, t: Tensor, d: Tensor) -> tuple[Ten
 
     def slope(alpha: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         now, spring = t + alpha[:, None] * dt, before + alpha[:, None] * d
-        on, held = at.active(now), at.bounded & (spring < 0)
-        first = torch.where(on, now * dt, 0.0).sum(1)
-        first = first + SPRING * torch.where(held, spring * d, 0.0).sum(1)
-        second = torch.where(on, dt * dt, 0.0).sum(1)
-        second = second + SPRING * torch.where(held, d * d, 0.0).sum(1)
-        return first, second, (on == active).all(1) & (held == taut).all(1)
+        (r, weight), held = _pieces(at, now, mu), at.bounded & (spring < 0)
+        first = (r * dt).sum(1) + SPRING * torch.where(held, spring * d, 0.0).sum(1)
+        second = (weight * dt * dt).sum(1) + SPRING * torch.where(held, d * d, 0.0).sum(1)
+        return first, second, (at.active(now) == active).all(1) & (held == taut).all(1)
 
     zero = torch.zeros(len(t), dtype=t.dtype, device=t.device)
-    limit = SLOPE * slope(zero)[0].abs()
+    start = slope(zero)[0].abs()
+    limit = (SLOPE if mu is None else SOFT_SLOPE) * start
     alpha, low, high = zero + 1.0, zero, zero + 1e300
     first, second, same = slope(alpha)
     steep = first.abs() > limit
-    whole, flat, cut = same & ~steep, first.abs() < EXACT * limit, steep
+    whole, flat, cut, overshoot = same & ~steep, first.abs() < EXACT * limit, steep, first / start
     for _ in range(TRIALS - 1):
         if not bool(steep.any()):
             break
@@ -178,4 +212,4 @@ def _line_search(at: Instances, zeta: Tensor, t: Tensor, d: Tensor) -> tuple[Ten
         alpha = torch.where(steep, guess, alpha)
         first, second, _ = slope(alpha)
         steep = steep & (first.abs() > limit)
-    return alpha, whole, flat, cut
+    return Found(alpha, whole, flat, cut, overshoot)

@@ -1,0 +1,89 @@
+"""Soft Newton steps: from far away they find what the interior point was needed for before."""
+
+import numpy as np
+import pytest
+import torch
+
+import revealed as rv
+from revealed.projection import kernel
+from revealed.projection.gpu import DeviceSets, project_on_device, twin
+from revealed.projection.gpu.lockstep import load_instances
+
+
+@pytest.fixture(scope="module")
+def far():
+    """Sets of paths on an 8x8 grid, costs, and the multipliers of very different ones."""
+    problem = rv.problems.grid_shortest_path(8, 8, neighbors=8)
+    rng = np.random.default_rng(0)
+    behind = rng.uniform(0.5, 1.5, (16, problem.n_variables))
+    sets = rv.OptimalitySet(problem, problem.solve(behind).x, margin=0.5)
+    start = rv.project(rng.standard_normal(behind.shape), sets)
+    assert start.solved.all()
+    return sets, 20.0 * np.abs(rng.standard_normal(behind.shape)), start.multipliers
+
+
+def on_cpu(sets, costs, start):
+    return rv.project(costs, sets, warm_start=start, method="kernel")
+
+
+def by_twin(sets, costs, start):
+    return project_on_device(
+        torch.tensor(costs),
+        DeviceSets.upload(sets, "cpu"),
+        warm_start=torch.tensor(start),
+        method="twin",
+    )
+
+
+def refuse(*args):
+    raise AssertionError("The interior point was called.")
+
+
+@pytest.mark.parametrize("place, way", [(kernel, on_cpu), (twin, by_twin)])
+def test_the_interior_point_is_not_needed_from_far_away(far, place, way, monkeypatch):
+    expected = way(*far)
+    monkeypatch.setattr(place, "interior", refuse)
+    assert way(*far).solved.all()
+    monkeypatch.setattr(place, "STAGES", kernel.STAGES[1:])  # without soft steps it is
+    with pytest.raises(AssertionError, match="was called"):
+        way(*far)
+    monkeypatch.undo()
+    monkeypatch.setattr(place, "STAGES", kernel.STAGES[1:])
+    np.testing.assert_allclose(way(*far).point, expected.point, rtol=1e-7, atol=1e-7)
+
+
+def test_a_few_steps_from_far_away_are_not_called_an_answer(far):
+    """Soft steps are not judged, so that a limit among them leaves what the certificate says."""
+    sets, costs, start = far
+    full = rv.project(costs, sets, warm_start=start, method="kernel")
+    few = rv.project(costs, sets, warm_start=start, method="kernel", max_iter=4)
+    assert (few.iterations <= 4).all()
+    assert not few.solved.all()
+    assert (few.residual[~few.solved] > 1e-8).all()
+    near = np.linalg.norm(few.point - full.point, axis=1)
+    assert (near[few.solved] <= 1e-6 * np.linalg.norm(full.point, axis=1)[few.solved]).all()
+
+
+def test_rounded_residuals_have_the_derivative_they_are_said_to_have():
+    problem = rv.LinearProgram(A_eq=np.ones((1, 4)), b_eq=[1.5], lb=0.0, ub=1.0)
+    sets = rv.OptimalitySet(problem, np.array([[0.0, 1.0, 0.5, 0.0]]), margin=0.0).to("cpu")
+    at = load_instances(
+        torch.zeros(1, 4, dtype=torch.float64),
+        *sets.lines(),
+        sets.plan.dense,
+        sets.plan.source,
+        sets.plan.n_equalities,
+    )
+    assert [bool(x) for x in at.lower[0]] == [True, False, False, True]
+    assert [bool(x) for x in at.upper[0]] == [False, True, False, False]
+    for point in (-0.7, -1e-3, 0.0, 0.2):
+        t = torch.full((1, 4), point, dtype=torch.float64, requires_grad=True)
+        exact, _ = twin._pieces(at, t, None)
+        r, weight = twin._pieces(at, t, torch.tensor([[0.1]], dtype=torch.float64))
+        (slope,) = torch.autograd.grad(r.sum(), t)
+        torch.testing.assert_close(weight, slope)
+        # The corner is missed by mu at most, on the side where the residual may be.
+        assert ((r - exact).abs() <= 0.1 + 1e-12).all()
+        assert (r[at.lower] >= exact[at.lower]).all()
+        assert (r[at.upper] <= exact[at.upper]).all()
+        torch.testing.assert_close(twin._pieces(at, t, 0.0 * exact[:, :1] + 1e-12)[0], exact)
