@@ -39,16 +39,21 @@ def refuse(*args):
     raise AssertionError("The interior point was called.")
 
 
+def without_soft_steps(bounds):
+    assert not bounds
+    return kernel.OVERSHOOT, kernel.STAGES[1:]
+
+
 @pytest.mark.parametrize("place, way", [(kernel, on_cpu), (twin, by_twin)])
 def test_the_interior_point_is_not_needed_from_far_away(far, place, way, monkeypatch):
     expected = way(*far)
     monkeypatch.setattr(place, "interior", refuse)
     assert way(*far).solved.all()
-    monkeypatch.setattr(place, "STAGES", kernel.STAGES[1:])  # without soft steps it is
+    monkeypatch.setattr(place, "plan_stages", without_soft_steps)  # without soft steps it is
     with pytest.raises(AssertionError, match="was called"):
         way(*far)
     monkeypatch.undo()
-    monkeypatch.setattr(place, "STAGES", kernel.STAGES[1:])
+    monkeypatch.setattr(place, "plan_stages", without_soft_steps)
     np.testing.assert_allclose(way(*far).point, expected.point, rtol=1e-7, atol=1e-7)
 
 

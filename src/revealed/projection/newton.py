@@ -286,23 +286,17 @@ def _line_search(
     first = zero
     for i in range(m):
         first = muladd(load(g, i, w), load(d, i, w), first)
-    for j in range(len(columns.start) - 1):
-        move = zero
-        for e in range(columns.start[j], columns.start[j + 1]):
-            move = muladd(splat(value[e], w), load(d, pattern.entry_row[e], w), move)
-        store(dt, j, move)
     enough = larger_of(first, zero - first) * splat(SLOPE if mu is None else SOFT_SLOPE, w)
     alpha, low, high, same, flat = one, zero, splat(1e300, w), zero, zero
-    for trial in range(TRIALS):
-        slope, curve, changed = _slope(columns, group, zeta, t, dt, d, alpha, mu, w)
-        steep = greater(larger_of(slope, zero - slope), enough)
-        if trial == 0 and mu is None:
-            same = (one - greater(changed, zero)) * (one - steep)
-            flat = greater(enough * splat(EXACT, w), larger_of(slope, zero - slope))
-            store(cuts, 0, load(cuts, 0, w) + steep)
-            if columns.n_equalities == m:  # springs overshoot by themselves
-                wild = greater(slope, larger_of(first, zero - first) * splat(overshoot, w))
-                store(cuts, 0, muladd(wild, splat(GIVEN_UP, w), load(cuts, 0, w)))
+    slope, curve, changed = _full_step(columns, pattern, value, group, zeta, t, dt, d, mu, w)
+    steep = greater(larger_of(slope, zero - slope), enough)
+    if mu is None:
+        same = (one - greater(changed, zero)) * (one - steep)
+        flat = greater(enough * splat(EXACT, w), larger_of(slope, zero - slope))
+        store(cuts, 0, load(cuts, 0, w) + steep)
+        wild = greater(slope, larger_of(first, zero - first) * splat(overshoot, w))
+        store(cuts, 0, muladd(wild, splat(GIVEN_UP, w), load(cuts, 0, w)))
+    for _ in range(1, TRIALS):
         if not any_positive(steep):
             break
         rising = greater(slope, zero)
@@ -314,6 +308,8 @@ def _line_search(
         )
         guess = select(greater(guess, low) * greater(high, guess), guess, bisect)
         alpha = select(steep, guess, alpha)
+        slope, curve = _slope(columns, group, zeta, t, dt, d, alpha, mu, w)
+        steep = greater(larger_of(slope, zero - slope), enough)
     keep = greater(one, load(settled, 0, w))
     alpha = alpha * keep
     for i in range(m):
@@ -328,13 +324,18 @@ def _line_search(
 
 
 @kernel
-def _slope(columns, group, zeta, t, dt, d, alpha, mu, w):
-    """Slope and curvature at step alpha, and how many pieces differ from those at step 0."""
-    zero = splat(0.0, w)
+def _full_step(columns, pattern, value, group, zeta, t, dt, d, mu, w):
+    """Fill dt = A^T d; slope and curvature after a full step, and unless it is a soft one how many
+    pieces differ from those before."""
+    zero, one = splat(0.0, w), splat(1.0, w)
     slope, curve, changed = zero, zero, zero
     for j in range(len(columns.start) - 1):
-        before, move = load(t, j, w), load(dt, j, w)
-        r, inside = _residual(group, j, muladd(alpha, move, before), mu, w)
+        move = zero
+        for e in range(columns.start[j], columns.start[j + 1]):
+            move = muladd(splat(value[e], w), load(d, pattern.entry_row[e], w), move)
+        store(dt, j, move)
+        before = load(t, j, w)
+        r, inside = _residual(group, j, before + move, mu, w)
         slope = muladd(r, move, slope)
         curve = muladd(inside * move, move, curve)
         if mu is None:
@@ -343,7 +344,31 @@ def _slope(columns, group, zeta, t, dt, d, alpha, mu, w):
             changed = muladd(differs, differs, changed)
     if columns.n_equalities == columns.norm.shape[1]:
         return slope, curve, changed  # no bounded rows, so no springs
-    spring = splat(SPRING, w)
+    pull, stiffness, switched = _springs(group, zeta, d, one, w)
+    return slope + pull, curve + stiffness, changed + switched
+
+
+@kernel
+def _slope(columns, group, zeta, t, dt, d, alpha, mu, w):
+    """Slope and curvature at step alpha."""
+    slope, curve = splat(0.0, w), splat(0.0, w)
+    for j in range(len(columns.start) - 1):
+        move = load(dt, j, w)
+        r, inside = _residual(group, j, muladd(alpha, move, load(t, j, w)), mu, w)
+        slope = muladd(r, move, slope)
+        curve = muladd(inside * move, move, curve)
+    if columns.n_equalities == columns.norm.shape[1]:
+        return slope, curve
+    pull, stiffness, _ = _springs(group, zeta, d, alpha, w)
+    return slope + pull, curve + stiffness
+
+
+@kernel
+def _springs(group, zeta, d, alpha, w):
+    """What springs add to slope and curvature at step alpha, and how many have become taut or
+    slack."""
+    zero, spring = splat(0.0, w), splat(SPRING, w)
+    slope, curve, changed = zero, zero, zero
     for i in range(len(zeta) // len(w)):
         before = load(group.v, i, w) - load(group.least, i, w) - load(zeta, i, w)
         move = load(d, i, w)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..._device import processors
-from ..kernel import OVERSHOOT, STILL
+from ..kernel import STILL, plan_stages
 from ..result import Projection
 from .plan import Band
 from .sets import DeviceSets
@@ -109,7 +109,7 @@ def launch_all(
         first_above=band.first_above,
         cap=min(QUICK_STEPS, max_iter),
         patience=PATIENCE,
-        overshoot=OVERSHOOT,
+        overshoot=plan_stages(bounds)[0],
         tol=tol,
         still=(STILL if plain else FAIR) * tol,
         ridge=RIDGE if plain else RIDGE_32,

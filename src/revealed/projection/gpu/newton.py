@@ -165,7 +165,7 @@ def slope_at(
         total, bend = sums2(slope, curve, FAST)
         differ, begin = total * 0.0, total * 0.0
     if BOUNDS:
-        pull, stiff, other, held = springs_at(alpha, d, v, least, kind, zeta, M, G, FAST, SHARED)
+        pull, stiff, other, held = _springs_at(alpha, d, v, least, kind, zeta, M, G, FAST, SHARED)
         total += pull
         bend += stiff
         differ += other
@@ -174,7 +174,7 @@ def slope_at(
 
 
 @triton.jit
-def springs_at(
+def _springs_at(
     alpha, d, v, least, kind, zeta, M,
     G: tl.constexpr, FAST: tl.constexpr, SHARED: tl.constexpr,
 ):  # fmt: skip
@@ -307,11 +307,11 @@ def newton_steps(
             exact += whole * flat.to(tl.int32)
             move_rows(alpha, whole, v, d, least, kind, zeta, M, G, BOUNDS, SHARED)
             tl.debug_barrier()
-            if BOUNDS:  # springs overshoot by themselves
+            if BOUNDS:
                 finished = exact > MOVES
-            else:  # the second exact step corrects the rounding of the first
-                finished = wild | (exact > 1)
-            going = tl.where(finished | (cuts >= patience) | (steps >= cap), zero, zero + 1)
+            else:
+                finished = exact > 1  # the second corrects the rounding of the first
+            going = tl.where(finished | wild | (cuts >= patience) | (steps >= cap), zero, zero + 1)
     return steps
 
 

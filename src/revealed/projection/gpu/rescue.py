@@ -101,7 +101,7 @@ def rescue_kernel(
             margin = margin * inverse
             size = size_of(cost, inverse, margin, n, N, C)
             steps = tl.load(steps_ptr + b)
-            stage = tl.full((), 0, tl.int32)
+            stage = tl.full((), 1 if BOUNDS else 0, tl.int32)
             while (reached > tol) & (stage < STAGES) & (steps < max_iter):
                 tl.debug_barrier()
                 load_rows(
@@ -111,19 +111,21 @@ def rescue_kernel(
                 tl.debug_barrier()
                 goal = tl.where(stage == 1, 1e-6, tl.where(stage == 2, 1e-10, 1e-14))
                 polish = tl.where(stage == 2, 40, tl.where(stage == 3, 100, 10 + 5 * stage))
-                if stage == 0:
-                    soft = tl.minimum(SOFT_STEPS, max_iter - steps)
-                    soft_steps(
-                        soft, cost, states, inverse, margin, size,
-                        t, r, dt, w, v, rhs, d, scale, zeta, least, kind,
-                        values, inverses, below, above, board, swap,
-                        col_take, col_weight, col_length, row_take, row_weight, row_length,
-                        pair_take, pair_weight, pair_rows, pair_length, opening, entering, middle,
-                        n, N, M, P, H, one,
-                        ridge, W, C, G, GP, UC, UR, UP, BOUNDS, FAST, SHARED, NEAR,
-                    )  # fmt: skip
-                    steps += soft
-                else:
+                soft = steps * 0
+                if not BOUNDS:  # known when it is compiled
+                    if stage == 0:
+                        soft = tl.minimum(SOFT_STEPS, max_iter - steps)
+                        soft_steps(
+                            soft, cost, states, inverse, margin,
+                            t, r, dt, w, v, rhs, d, scale, zeta, least, kind,
+                            values, inverses, below, above, board, swap,
+                            col_take, col_weight, col_length, row_take, row_weight, row_length,
+                            pair_take, pair_weight, pair_rows, pair_length,
+                            opening, entering, middle, n, N, M, P, H, one,
+                            ridge, W, C, G, GP, UC, UR, UP, FAST, SHARED, NEAR,
+                        )  # fmt: skip
+                        steps += soft
+                if soft == 0:
                     steps += interior_steps(
                         tl.minimum(INTERIOR_STEPS, max_iter - steps), goal, inner_ridge,
                         cost, states, inverse, margin, size, t, r, dt, w, z, room,

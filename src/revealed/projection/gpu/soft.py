@@ -3,6 +3,7 @@
 
 The method and its constants are those of the CPU kernel, `projection.newton`. Letters as in
 `passes` and `factor`; w holds the derivatives of the residuals, which are between 0 and 1 here.
+Rows have no bounds.
 """
 
 import triton
@@ -10,7 +11,7 @@ import triton.language as tl
 
 from .factor import factorise
 from .memory import poke
-from .newton import TRIALS, close_rows, move_rows, solve_rows, springs_at
+from .newton import TRIALS, close_rows, move_rows, solve_rows
 from .passes import across, f64, offsets, pair_weights, sums2, sums4
 
 SOFT_SLOPE = tl.constexpr(0.5)
@@ -42,9 +43,9 @@ def soften(mu, states, t, r, w, n, N, C: tl.constexpr, NEAR: tl.constexpr):
 
 @triton.jit(noinline=True)
 def soft_slope_at(
-    alpha, mu, t, dt, states, d, col_take, col_weight, col_length, v, least, kind, zeta, n, N, M,
-    C: tl.constexpr, G: tl.constexpr, UC: tl.constexpr, BOUNDS: tl.constexpr,
-    FAST: tl.constexpr, SHARED: tl.constexpr, FIRST: tl.constexpr,
+    alpha, mu, t, dt, states, d, col_take, col_weight, col_length, n, N,
+    C: tl.constexpr, UC: tl.constexpr, FAST: tl.constexpr, SHARED: tl.constexpr,
+    FIRST: tl.constexpr,
 ):  # fmt: skip
     """Slope and curvature at step alpha; FIRST also fills dt = A^T d, and says what the slope was
     at step 0."""
@@ -70,22 +71,17 @@ def soft_slope_at(
     else:
         total, bend = sums2(slope, curve, FAST)
         begin = total * 0.0
-    if BOUNDS:
-        pull, stiff, _, force = springs_at(alpha, d, v, least, kind, zeta, M, G, FAST, SHARED)
-        total += pull
-        bend += stiff
-        begin += force
     return total, bend, begin
 
 
 @triton.jit
 def soft_steps(
-    count, cost, states, inverse, margin, size,
+    count, cost, states, inverse, margin,
     t, r, dt, w, v, rhs, d, scale, zeta, least, kind, values, inverses, below, above, board, swap,
     col_take, col_weight, col_length, row_take, row_weight, row_length,
     pair_take, pair_weight, pair_rows, pair_length, opening, entering, middle, n, N, M, P, H, one,
     ridge, W: tl.constexpr, C: tl.constexpr, G: tl.constexpr, GP: tl.constexpr,
-    UC: tl.constexpr, UR: tl.constexpr, UP: tl.constexpr, BOUNDS: tl.constexpr,
+    UC: tl.constexpr, UR: tl.constexpr, UP: tl.constexpr,
     FAST: tl.constexpr, SHARED: tl.constexpr, NEAR: tl.constexpr,
 ):  # fmt: skip
     """`count` soft steps from v, which are not judged."""
@@ -101,11 +97,11 @@ def soft_steps(
         soften(mu, states, t, r, w, n, N, C, NEAR)
         close_rows(
             r, w, rhs, scale, values, v, least, kind, zeta, (step == 0).to(tl.int32), f64(1.0),
-            ridge, row_take, row_weight, row_length, M, G, UR, True, BOUNDS, FAST, SHARED, NEAR,
+            ridge, row_take, row_weight, row_length, M, G, UR, True, False, FAST, SHARED, NEAR,
         )  # fmt: skip
         pair_weights(
             r, w, scale, values, pair_take, pair_weight, pair_rows, P, M, pair_length, GP, UP,
-            True, BOUNDS, SHARED, NEAR,
+            True, False, SHARED, NEAR,
         )  # fmt: skip
         tl.debug_barrier()
         factorise(
@@ -113,11 +109,11 @@ def soft_steps(
             W, tl.float64, FAST, SHARED, SHARED and W <= 2,
         )  # fmt: skip
         tl.debug_barrier()
-        solve_rows(rhs, d, scale, inverses, below, above, M, H, W, G, BOUNDS, SHARED)
+        solve_rows(rhs, d, scale, inverses, below, above, M, H, W, G, False, SHARED)
         alpha, low, high = f64(1.0), f64(0.0), f64(1e300)
         slope, curve, begin = soft_slope_at(
-            alpha, mu, t, dt, states, d, col_take, col_weight, col_length, v, least, kind, zeta,
-            n, N, M, C, G, UC, BOUNDS, FAST, SHARED, True,
+            alpha, mu, t, dt, states, d, col_take, col_weight, col_length, n, N,
+            C, UC, FAST, SHARED, True,
         )  # fmt: skip
         limit = SOFT_SLOPE * tl.abs(begin)
         trial = tl.full((), 1, tl.int32)
@@ -128,10 +124,10 @@ def soft_steps(
             bisect = tl.where(high < 1e299, 0.5 * (low + high), 4.0 * alpha)
             alpha = tl.where((guess > low) & (guess < high), guess, bisect)
             slope, curve, begin = soft_slope_at(
-                alpha, mu, t, dt, states, d, col_take, col_weight, col_length, v, least, kind,
-                zeta, n, N, M, C, G, UC, BOUNDS, FAST, SHARED, False,
+                alpha, mu, t, dt, states, d, col_take, col_weight, col_length, n, N,
+                C, UC, FAST, SHARED, False,
             )  # fmt: skip
             trial += 1
-        move_rows(alpha, tl.full((), 0, tl.int32), v, d, least, kind, zeta, M, G, BOUNDS, SHARED)
+        move_rows(alpha, tl.full((), 0, tl.int32), v, d, least, kind, zeta, M, G, False, SHARED)
         tl.debug_barrier()
         step += 1

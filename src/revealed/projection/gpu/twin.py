@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..kernel import INTERIOR_STEPS, OVERSHOOT, PATIENCE, QUICK_STEPS, SOFT_STEPS, STAGES, STILL
+from ..kernel import INTERIOR_STEPS, PATIENCE, QUICK_STEPS, SOFT_STEPS, STILL, plan_stages
 from ..newton import EXACT, MOVES, RIDGE, SLOPE, SOFT_SLOPE, SOFTENING, SPRING, TRIALS, Pace
 from ..result import Projection, ProjectionStatus
 from .lockstep import Factor, Instances, conditions, load_instances, residual
@@ -55,9 +55,10 @@ def _project(
     steps = torch.zeros(len(costs), dtype=torch.int64, device=costs.device)
     # A warm start that is within the tolerance already is an answer; else all aim higher.
     enough = residual(at, _moves(at)) <= torch.where(known, tol, STILL * tol)
-    quick = Pace(min(QUICK_STEPS, max_iter), 0, PATIENCE, OVERSHOOT, STILL * tol)
+    overshoot, stages = plan_stages(bounds=len(plan.source) > plan.n_equalities)
+    quick = Pace(min(QUICK_STEPS, max_iter), 0, PATIENCE, overshoot, STILL * tol)
     _improve(at, steps, torch.nonzero(~enough).ravel(), quick)
-    for goal, polish in STAGES:
+    for goal, polish in stages:
         reached = residual(at, _moves(at))
         left = torch.nonzero(~(reached <= tol) & (steps < max_iter)).ravel()
         if not len(left):
@@ -149,9 +150,8 @@ def _newton(at: Instances, pace: Pace) -> Tensor:
         zeta = torch.where((going & found.whole)[:, None], target, zeta)
         cuts += going & found.cut
         exact += going & found.whole & found.flat
-        springs = (at.bounded | at.absent).any(dim=1)  # these overshoot by themselves
         going &= (exact <= torch.where(at.bounded.any(dim=1), MOVES, 0)) & (cuts < pace.patience)
-        going &= springs | ~(found.overshoot > pace.overshoot)
+        going &= ~(found.overshoot > pace.overshoot)
     return steps
 
 
