@@ -35,6 +35,14 @@ SOFT_STEPS = 5
 INTERIOR_STEPS = 80
 STAGES = ((None, 10), (1e-6, 15), (1e-10, 40), (1e-14, 100))
 """For what is left: soft steps (None) or the interior point and its goal, then Newton steps."""
+PIECE = 256
+"""Largest number of instances one thread takes at a time."""
+POLISH_STEPS = 30
+"""Newton steps on an answer that came from elsewhere."""
+LONELY = 100_000
+"""Multiply-adds of a step from which one or two instances are better off without lanes."""
+WORTH_THREADS = 500_000
+"""Multiply-adds below which starting a second thread costs more than it saves."""
 
 
 def plan_stages(bounds: bool) -> tuple[float, tuple[tuple[float | None, int], ...]]:
@@ -44,16 +52,6 @@ def plan_stages(bounds: bool) -> tuple[float, tuple[tuple[float | None, int], ..
     often as not: on NETLIB problems 0.7 to 1.35 of the time that it takes without.
     """
     return (np.inf, STAGES[1:]) if bounds else (OVERSHOOT, STAGES)
-
-
-PIECE = 256
-"""Largest number of instances one thread takes at a time."""
-POLISH_STEPS = 30
-"""Newton steps on an answer that came from elsewhere."""
-LONELY = 100_000
-"""Multiply-adds of a step from which one or two instances are better off without lanes."""
-WORTH_THREADS = 500_000
-"""Multiply-adds below which starting a second thread costs more than it saves."""
 
 
 @dataclass(frozen=True)
