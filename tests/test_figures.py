@@ -149,7 +149,7 @@ def mean_of(by_seed):
 
 
 def rows_of(heading):
-    table = re.search(rf"\| test, {heading}(?: \(.*?\))? \|.*\n\|.*\n((?:\|.*\n)+)", BENCHMARKS)[1]
+    table = re.search(rf"\| test, {heading} \|.*\n\|.*\n((?:\|.*\n)+)", BENCHMARKS)[1]
     return [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()]
 
 

@@ -1,5 +1,11 @@
 """Soft Newton steps: from far away they find what the interior point was needed for before."""
 
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 import torch
@@ -27,11 +33,15 @@ def on_cpu(sets, costs, start):
 
 
 def by_twin(sets, costs, start):
+    return on_device(sets, costs, start, method="twin")
+
+
+def on_device(sets, costs, start, **options):
     return project_on_device(
         torch.tensor(costs),
         DeviceSets.upload(sets, "cpu"),
         warm_start=torch.tensor(start),
-        method="twin",
+        **options,
     )
 
 
@@ -69,6 +79,57 @@ def test_a_few_steps_from_far_away_are_not_called_an_answer(far):
     assert (near[few.solved] <= 1e-6 * np.linalg.norm(full.point, axis=1)[few.solved]).all()
 
 
+# --- step for step -------------------------------------------------------------------------------
+
+LIMITS = (5, 6)
+"""Steps after which the projection below is still among the soft ones, or just beyond."""
+SEED = 2
+ALIKE = 1e-5
+"""The matrix of a grid is singular, and the ridges that make up for it are not the same."""
+
+
+def stopped(way, **options):
+    """Residuals and points of one projection from far away, stopped after so many steps."""
+    problem = rv.problems.grid_shortest_path(6, 6)
+    rng = np.random.default_rng(SEED)
+    behind = rng.uniform(0.5, 1.5, (1, problem.n_variables))
+    sets = rv.OptimalitySet(problem, problem.solve(behind).x, margin=0.5)
+    start = rv.project(rng.standard_normal(behind.shape), sets).multipliers
+    far = 20.0 * np.abs(rng.standard_normal(behind.shape))
+    found = [way(sets, far, start, max_iter=limit, **options) for limit in LIMITS]
+    return [[float(p.residual[0]), *p.point[0].tolist()] for p in found]
+
+
+def cpu_kernel(sets, costs, start, **options):
+    return rv.project(costs, sets, warm_start=start, method="kernel", **options)
+
+
+def test_these_are_stopped_among_soft_steps(monkeypatch):
+    """Else agreeing on them would say nothing about soft steps."""
+    expected = stopped(cpu_kernel)
+    assert all(residual > 1e-5 for residual, *_ in expected)
+    monkeypatch.setattr(kernel, "SOFT_STEPS", 0)
+    for (residual, *_), (other, *_) in zip(expected, stopped(cpu_kernel), strict=True):
+        assert abs(residual / other - 1.0) > 0.1
+
+
+def test_the_twin_takes_the_same_soft_steps_as_the_cpu():
+    np.testing.assert_allclose(stopped(on_device, method="twin"), stopped(cpu_kernel), rtol=ALIKE)
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed.")
+def test_the_kernels_take_the_same_soft_steps_as_the_cpu():
+    done = subprocess.run(
+        [sys.executable, __file__],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(json.loads(done.stdout), stopped(cpu_kernel), rtol=ALIKE)
+
+
 def test_rounded_residuals_have_the_derivative_they_are_said_to_have():
     problem = rv.LinearProgram(A_eq=np.ones((1, 4)), b_eq=[1.5], lb=0.0, ub=1.0)
     sets = rv.OptimalitySet(problem, np.array([[0.0, 1.0, 0.5, 0.0]]), margin=0.0).to("cpu")
@@ -92,3 +153,10 @@ def test_rounded_residuals_have_the_derivative_they_are_said_to_have():
         assert (r[at.lower] >= exact[at.lower]).all()
         assert (r[at.upper] <= exact[at.upper]).all()
         torch.testing.assert_close(twin._pieces(at, t, 0.0 * exact[:, :1] + 1e-12)[0], exact)
+
+
+if __name__ == "__main__":  # in Triton's interpreter, which is chosen when triton is imported
+    from revealed.projection.gpu.check import mend_interpreter
+
+    mend_interpreter()
+    print(json.dumps(stopped(on_device, method="triton")))

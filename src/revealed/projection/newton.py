@@ -61,7 +61,7 @@ EXACT = 1e-7
 GIVEN_UP = 1e9
 """More cuts than there is patience for."""
 SOFTENING = 0.3
-"""By what mu falls with each soft step; it starts at the root mean square of the residuals."""
+"""What is left of mu after a soft step; it starts at the root mean square of the residuals."""
 
 
 class Pace(NamedTuple):

@@ -32,8 +32,8 @@ LARGE = 10.0
 """Costs midway through training, in terms of the true ones of this benchmark, whose size is that of
 the margin; by then decisions have asked for it."""
 UNSURE = 0.1
-"""How far they are off, entry by entry and anew for each pass. A training on 12x12 terrain whose
-costs were recorded has the like: from one epoch to the next they move by 0.15 of their length."""
+"""How far they are off, entry by entry and anew for each pass. Chosen by hand, to look like costs
+recorded from a training on 12x12 terrain: how far they move, how many entries bind."""
 ALMOST = 1e-3
 """How far the late costs are from explaining their decisions, in lengths of the cost."""
 CHANGE = 0.3

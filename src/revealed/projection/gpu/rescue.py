@@ -9,6 +9,7 @@ serves a batch: programs pass over instances whose residual is within the tolera
 import triton
 import triton.language as tl
 
+from .. import kernel as cpu
 from . import newton
 from .certify import residual_from, residual_rows
 from .interior import interior_steps
@@ -25,9 +26,9 @@ NUMBERS += ["max_iter"]
 POINTERS = [name for name in newton.POINTERS if name not in START]
 POINTERS += ["residual_ptr", "due_ptr"]
 
-SOFT_STEPS = tl.constexpr(5)
-INTERIOR_STEPS = tl.constexpr(80)
-STAGES = tl.constexpr(4)
+SOFT_STEPS = tl.constexpr(cpu.SOFT_STEPS)
+INTERIOR_STEPS = tl.constexpr(cpu.INTERIOR_STEPS)
+STAGES = tl.constexpr(len(cpu.STAGES))
 
 
 @triton.jit
@@ -110,7 +111,8 @@ def rescue_kernel(
                 )  # fmt: skip
                 tl.debug_barrier()
                 goal = tl.where(stage == 1, 1e-6, tl.where(stage == 2, 1e-10, 1e-14))
-                polish = tl.where(stage == 2, 40, tl.where(stage == 3, 100, 10 + 5 * stage))
+                polish = tl.where(stage == 0, 10, tl.where(stage == 1, 15, 40))
+                polish = tl.where(stage == 3, 100, polish)
                 soft = steps * 0
                 if not BOUNDS:  # known when it is compiled
                     if stage == 0:

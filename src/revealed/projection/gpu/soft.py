@@ -1,7 +1,7 @@
 # type: ignore  (a kernel is Triton's language, not Python's, to a type checker)
 """Soft Newton steps on the device, for what has overshot: every max(t, 0) is rounded off.
 
-The method and its constants are those of the CPU kernel, `projection.newton`. Letters as in
+The method is that of the CPU kernel, `projection.newton`. Letters as in
 `passes` and `factor`; w holds the derivatives of the residuals, which are between 0 and 1 here.
 Rows have no bounds.
 """
@@ -9,13 +9,14 @@ Rows have no bounds.
 import triton
 import triton.language as tl
 
+from .. import newton as cpu
 from .factor import factorise
 from .memory import poke
 from .newton import TRIALS, close_rows, move_rows, solve_rows
 from .passes import across, f64, offsets, pair_weights, sums2, sums4
 
-SOFT_SLOPE = tl.constexpr(0.5)
-SOFTENING = tl.constexpr(0.3)
+SOFT_SLOPE = tl.constexpr(cpu.SOFT_SLOPE)
+SOFTENING = tl.constexpr(cpu.SOFTENING)
 
 
 @triton.jit
