@@ -70,8 +70,9 @@ def case(name):
     return rv.OptimalitySet(problem, problem.solve(costs).x), torch.tensor(costs)
 
 
+@pytest.mark.parametrize("start", ["cold", "warm"])
 @pytest.mark.parametrize("name", ["narrow", "wide", "knapsack"])
-def test_projections_compile(name, monkeypatch):
+def test_projections_compile(name, start, monkeypatch):
     sets, costs = case(name)
     kernels, language = launch._kernels()
     made = SimpleNamespace(**{key: Compiled(kernel) for key, kernel in vars(kernels).items()})
@@ -82,8 +83,10 @@ def test_projections_compile(name, monkeypatch):
         "_matrix",
         lambda band, *, bounds, on_device: matrix(band, bounds=bounds, on_device=True),
     )
-    project_on_device(costs.float(), DeviceSets.upload(sets, "cpu"), method="triton")
-    assert [made.newton.launches, made.certify.launches, made.rescue.launches] == [1, 2, 1]
+    there = DeviceSets.upload(sets, "cpu")
+    rows = None if start == "cold" else torch.zeros(len(costs), there.plan.n_rows).double()
+    project_on_device(costs.float(), there, warm_start=rows, method="triton")
+    assert [made.first.launches, made.certify.launches, made.rescue.launches] == [1, 2, 1]
 
 
 @pytest.mark.parametrize("power", [1, 2, "huber"])

@@ -12,8 +12,8 @@ import torch
 
 import revealed as rv
 from revealed.projection import kernel
-from revealed.projection.gpu import DeviceSets, project_on_device, twin
-from revealed.projection.gpu.lockstep import load_instances
+from revealed.projection.gpu import DeviceSets, launch, project_on_device, twin
+from revealed.projection.gpu.lockstep import Factor, load_instances
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +88,10 @@ ALIKE = 1e-5
 """The matrix of a grid is singular, and the ridges that make up for it are not the same."""
 
 
+def told(found):
+    return [[float(p.residual[0]), *p.point[0].tolist()] for p in found]
+
+
 def stopped(way, **options):
     """Residuals and points of one projection from far away, stopped after so many steps."""
     problem = rv.problems.grid_shortest_path(6, 6)
@@ -96,8 +100,7 @@ def stopped(way, **options):
     sets = rv.OptimalitySet(problem, problem.solve(behind).x, margin=0.5)
     start = rv.project(rng.standard_normal(behind.shape), sets).multipliers
     far = 20.0 * np.abs(rng.standard_normal(behind.shape))
-    found = [way(sets, far, start, max_iter=limit, **options) for limit in LIMITS]
-    return [[float(p.residual[0]), *p.point[0].tolist()] for p in found]
+    return told(way(sets, far, start, max_iter=limit, **options) for limit in LIMITS)
 
 
 def cpu_kernel(sets, costs, start, **options):
@@ -117,8 +120,11 @@ def test_the_twin_takes_the_same_soft_steps_as_the_cpu():
     np.testing.assert_allclose(stopped(on_device, method="twin"), stopped(cpu_kernel), rtol=ALIKE)
 
 
-@pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed.")
-def test_the_kernels_take_the_same_soft_steps_as_the_cpu():
+@pytest.fixture(scope="module")
+def interpreted():
+    """What the kernels say of the same in Triton's interpreter."""
+    if find_spec("triton") is None:
+        pytest.skip("triton is not installed.")
     done = subprocess.run(
         [sys.executable, __file__],
         env={**os.environ, "TRITON_INTERPRET": "1"},
@@ -127,7 +133,84 @@ def test_the_kernels_take_the_same_soft_steps_as_the_cpu():
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    np.testing.assert_allclose(json.loads(done.stdout), stopped(cpu_kernel), rtol=ALIKE)
+    return json.loads(done.stdout)
+
+
+def test_the_kernels_take_the_same_soft_steps_as_the_cpu(interpreted):
+    np.testing.assert_allclose(interpreted["stopped"], stopped(cpu_kernel), rtol=ALIKE)
+
+
+# --- soft steps first, on the device -------------------------------------------------------------
+
+FIRST_LIMITS = (1, 2, 3)
+"""Two soft steps and one that is not."""
+
+
+def late():
+    """A point of a set moved a little, and the multipliers for another move nearly as large."""
+    problem = rv.problems.grid_shortest_path(6, 6)
+    rng = np.random.default_rng(SEED)
+    behind = rng.uniform(0.5, 1.5, (1, problem.n_variables))
+    sets = rv.OptimalitySet(problem, problem.solve(behind).x, margin=0.5)
+    point = rv.project(rng.uniform(0.0, 2.0, behind.shape), sets).point
+    before, now = 1e-3 * rng.standard_normal((2, *point.shape))
+    start = rv.project(point + before, sets).multipliers
+    return sets, point + before + 0.5 * now, start
+
+
+def begun():
+    """By the kernels: residuals and points after the first steps of a late projection."""
+    case = late()
+    return told(on_device(*case, method="triton", max_iter=limit) for limit in FIRST_LIMITS)
+
+
+def begun_by_hand():
+    """The same from the definition of a soft step, with corners 0.2 and 0.04 times as round as the
+    residuals are large."""
+    sets, costs, start = late()
+    there, plan = DeviceSets.upload(sets, "cpu"), DeviceSets.upload(sets, "cpu").plan
+    at = load_instances(
+        torch.tensor(costs), *there.lines(), plan.dense, plan.source, plan.n_equalities
+    )
+    at.v = torch.tensor(start)[:, plan.source] * at.norm / at.unit
+    mu, found = None, []
+    for limit in FIRST_LIMITS:
+        t = at.columns(at.v) - at.shift
+        if limit <= 2:
+            size = twin._pieces(at, t, None)[0].pow(2).mean().sqrt()
+            mu = 0.2 * size if mu is None else 0.2 * mu
+        else:
+            mu = None
+        r, weight = twin._pieces(at, t, mu)
+        d = Factor(at, weight, torch.full_like(at.v, 1e-9)).solve(-at.rows(r))
+        at.v = at.v + twin._line_search(at, 0.0 * at.v, t, d, mu).alpha[:, None] * d
+        steps = torch.full((1,), limit)
+        found.append(twin._answer(torch.tensor(costs), at, there, steps, 1e-8, limit))
+    return told(found)
+
+
+def test_a_late_start_on_the_device_begins_with_two_soft_steps(interpreted):
+    expected = begun_by_hand()
+    assert all(residual > 1e-5 for residual, *_ in expected[:2])
+    np.testing.assert_allclose(interpreted["begun"], expected, rtol=ALIKE, atol=1e-8)
+
+
+def test_fewer_steps_are_taken_for_it(interpreted):
+    assert interpreted["taken"]["soft first"] < interpreted["taken"]["as they come"]
+
+
+def taken():
+    """Steps of the slowest of a few late projections, by the kernels."""
+    problem = rv.problems.grid_shortest_path(6, 6, neighbors=8)
+    rng = np.random.default_rng(0)
+    behind = rng.uniform(0.5, 1.5, (12, problem.n_variables))
+    sets = rv.OptimalitySet(problem, problem.solve(behind).x, margin=0.5)
+    point = rv.project(rng.uniform(0.0, 2.0, behind.shape), sets).point
+    before, now = 1e-3 * rng.standard_normal((2, *point.shape))
+    start = rv.project(point + before, sets).multipliers
+    p = on_device(sets, point + before + 0.3 * now, start, method="triton")
+    assert p.solved.all()
+    return int(p.iterations.max())
 
 
 def test_rounded_residuals_have_the_derivative_they_are_said_to_have():
@@ -159,4 +242,8 @@ if __name__ == "__main__":  # in Triton's interpreter, which is chosen when trit
     from revealed.projection.gpu.check import mend_interpreter
 
     mend_interpreter()
-    print(json.dumps(stopped(on_device, method="triton")))
+    answers = {"begun": begun(), "taken": {"soft first": taken()}}
+    launch.FAR = np.inf
+    answers["stopped"] = stopped(on_device, method="triton")
+    answers["taken"]["as they come"] = taken()
+    print(json.dumps(answers))

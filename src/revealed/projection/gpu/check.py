@@ -165,7 +165,7 @@ def _case(
 def examine(
     case: Case, device: str, method: str = "auto", precision: str = "float64", tol: float = 1e-8
 ) -> Iterator[Row]:
-    """The case cold, almost right, and from the cold answer warm and far away."""
+    """The case cold, almost right, late in training, and from the cold answer warm and far away."""
     rng = np.random.default_rng(9)
     sets = DeviceSets.upload(case.sets, device)
 
@@ -198,7 +198,10 @@ def examine(
     cold = answer
     point = cold.point.cpu().numpy()
     size = np.abs(point).mean()
-    yield run(point + 1e-3 * size * rng.standard_normal(point.shape), "almost")
+    off = 1e-3 * size * rng.standard_normal(point.shape)
+    yield run(point + off, "almost")
+    changed = off + 3e-4 * size * rng.standard_normal(point.shape)
+    yield run(point + changed, "late", answer.multipliers)
     moved = case.costs * (1.0 + 1e-2 * rng.standard_normal(point.shape))
     yield run(moved, "warm", cold.multipliers)
     other = 20.0 * np.abs(rng.standard_normal(point.shape))  # on grids most entries change sides

@@ -23,6 +23,10 @@ PATIENCE = 7
 """As on the CPU, but with more trust in Newton: here a step of the interior point costs twice as
 much, and a small batch is done when its slowest instance is. Twice as many from a warm start, which
 is nearer: on boards to be matched one in twenty would otherwise end a few steps too early."""
+FAR = 0.25
+"""Soft steps come first where a typical row of a warm start is off by more than this, in terms of
+the residuals: 0.04 to 0.1 where these hardly change, 0.3 and more where they are as small as their
+changes, late in training."""
 FAIR = 0.1
 """Once a step was exact, or the start was a warm one, a residual of this share of the tolerance is
 good enough."""
@@ -78,7 +82,7 @@ def launch_all(
     max_iter: int,
     plain: bool,
 ) -> Projection:
-    """Newton, certificate, rescue of what is left, certificate of what was rescued."""
+    """First try, certificate, rescue of what is left, certificate of what was rescued."""
     plan, band = sets.plan, sets.plan.band
     assert band is not None  # `project_on_device` saw to it
     if len(plan.source) < plan.n_rows:  # the kernels fill the others
@@ -101,7 +105,7 @@ def launch_all(
         "tol": tol,
     }
     kernels, tl = _kernels()
-    kernels.newton[grid](
+    kernels.first[grid](
         **shared,
         **solver,
         first_inverse=band.first_inverse,
@@ -110,10 +114,12 @@ def launch_all(
         cap=min(QUICK_STEPS, max_iter),
         patience=PATIENCE,
         overshoot=plan_stages(bounds)[0],
+        far=FAR,
         tol=tol,
         still=(STILL if plain else FAIR) * tol,
         ridge=RIDGE if plain else RIDGE_32,
         KIND=tl.float64 if plain else tl.float32,
+        SOFT=start is not None and not bounds,
         **_start(start, out),
     )
     kernels.certify[grid](**shared, **judged, all_due=1)
@@ -151,10 +157,10 @@ def _kernels() -> tuple[Any, Any]:
     import triton.language as tl  # pyright: ignore[reportMissingImports]
 
     from .certify import certify_kernel
-    from .newton import newton_kernel
+    from .first import first_kernel
     from .rescue import rescue_kernel
 
-    kernels = SimpleNamespace(newton=newton_kernel, certify=certify_kernel, rescue=rescue_kernel)
+    kernels = SimpleNamespace(first=first_kernel, certify=certify_kernel, rescue=rescue_kernel)
     return kernels, tl
 
 

@@ -1,10 +1,7 @@
 # type: ignore  (a kernel is Triton's language, not Python's, to a type checker)
-"""Semismooth Newton with an exact line search on the device: one Triton program per instance.
+"""Semismooth Newton with an exact line search on the device, for one instance.
 
-The method, its constants and their reasons are those of the CPU kernel, `projection.newton`; the
-whole loop runs inside the program, so that a batch is one launch. Scratch is a few vectors, the
-entries of A D A^T and its eliminated blocks for each program, and stays in the caches.
-
+The method, its constants and their reasons are those of the CPU kernel, `projection.newton`.
 Letters as in `passes` and `factor`. Scratch pointers have the names of what they hold.
 """
 
@@ -12,7 +9,7 @@ import triton
 import triton.language as tl
 
 from .factor import factorise, solve
-from .memory import address, after, peek, poke
+from .memory import peek, poke
 from .passes import (
     ABSENT,
     BOUNDED,
@@ -21,69 +18,21 @@ from .passes import (
     apply_scale,
     f64,
     is_active,
-    is_finite,
     largest_and_sum,
-    line_of,
-    load_rows,
     off_by,
     offsets,
     pair_weights,
     row_weights,
-    shift_of,
-    size_of,
     store_diagonal,
-    store_rows,
     sums2,
     sums4,
-    unit_of,
 )
-
-NUMBERS = ["stride", "B", "n", "n_eq", "n_ub", "N", "M", "P", "H", "one", "col_length"]
-NUMBERS += ["row_length", "pair_length", "indexed", "warm", "placed", "cap", "patience"]
-POINTERS = ["cost_ptr", "states_ptr", "active_ptr", "margin_ptr", "index_ptr", "multipliers_ptr"]
-POINTERS += ["steps_ptr", "scratch_ptr", "col_take", "col_weight", "row_take", "row_weight"]
-POINTERS += ["pair_take", "pair_weight", "pair_rows", "opening", "entering", "middle", "norm"]
-POINTERS += ["source", "first_inverse", "first_below", "first_above", "start_ptr", "places_ptr"]
-"""Nothing is made of alignment and sizes: tiles then keep one layout from load to store, one
-number to a thread, and need no exchange through shared memory inside the loops."""
 
 SPRING = tl.constexpr(1e4)
 SLOPE = tl.constexpr(0.1)
 TRIALS = tl.constexpr(30)
 MOVES = tl.constexpr(4)
 EXACT = tl.constexpr(1e-7)
-
-
-@triton.jit(noinline=True)
-def least_squares_start(
-    cost, states, inverse, margin, r, rhs, v, least, kind,
-    row_take, row_weight, row_length, first_inverse, first_below, first_above, n, N, M, H,
-    W: tl.constexpr, C: tl.constexpr, G: tl.constexpr, UR: tl.constexpr, SHARED: tl.constexpr,
-    NEAR: tl.constexpr,
-):  # fmt: skip
-    """v as if every entry were free, with the factor of A A^T that came with the plan."""
-    for base in range(0, N, C):
-        j = base + tl.arange(0, C)
-        shift, _ = shift_of(cost, states, inverse, margin, j, n)
-        poke(r, j, shift, j >= 0, NEAR)
-    tl.debug_barrier()
-    for base in range(0, M, G):
-        i = base + tl.arange(0, G)
-        at = tl.minimum(i, M - 1)
-        total = across(r, row_take, row_weight, at, M, row_length, UR, NEAR)
-        poke(rhs, i, total, i < M, SHARED)
-    tl.debug_barrier()
-    solve(rhs, v, first_inverse, first_below, first_above, H, W, SHARED)
-    for base in range(0, M, G):
-        i = base + tl.arange(0, G)
-        inside = i < M
-        what = tl.load(kind + i, mask=inside, other=ABSENT)
-        value = peek(v, tl.minimum(i, M - 1), SHARED)
-        value = tl.where(what == ABSENT, 0.0, value)
-        value = tl.where(
-            what == BOUNDED, tl.maximum(value, tl.load(least + i, mask=inside, other=0.0)), value
-        )
-        poke(v, i, value, inside, SHARED)
 
 
 @triton.jit
@@ -234,7 +183,7 @@ def solve_rows(
 
 @triton.jit
 def newton_steps(
-    cap, patience, overshoot, begin, still, fair, cost, states, inverse, margin, size,
+    cap, patience, overshoot, far, begin, still, fair, cost, states, inverse, margin, size,
     t, r, dt, v, rhs, d, scale, zeta, least, kind, values, inverses, below, above, board, swap,
     col_take, col_weight, col_length, row_take, row_weight, row_length,
     pair_take, pair_weight, pair_rows, pair_length, opening, entering, middle, n, N, M, P, H, one,
@@ -242,7 +191,9 @@ def newton_steps(
     UC: tl.constexpr, UR: tl.constexpr, UP: tl.constexpr, BOUNDS: tl.constexpr,
     KIND: tl.constexpr, FAST: tl.constexpr, SHARED: tl.constexpr, NEAR: tl.constexpr,
 ):  # fmt: skip
-    """At most `cap` steps from v, fewer where nothing is left to do; returns how many.
+    """At most `cap` steps from v, fewer where nothing is left to do; returns how many, and where
+    it took none because v is too `far` off, the size of the residuals, else 0. Far: a row is off by
+    more than this, in terms of them.
 
     Left alone where the residual is below `begin` before the first step or below `still` after one,
     or below `fair` where the pieces have been found; given up after `patience` cut steps, or once
@@ -250,6 +201,7 @@ def newton_steps(
     """
     zero = tl.full((), 0, tl.int32)
     steps, cuts, exact, going = zero, zero, zero, zero + 1
+    off = f64(0.0)
     while going > 0:
         square = offsets(
             v, cost, states, inverse, margin, t, r, col_take, col_weight, n, N, col_length, C, UC,
@@ -265,7 +217,9 @@ def newton_steps(
         )  # fmt: skip
         limit = tl.where(steps == 0, begin, tl.where(exact > 0, fair, still)) * yard * yard
         enough = tl.maximum(worst * yard, tl.abs(gap)) < limit
-        if enough | (steps >= cap):
+        astray = (steps == 0) & (worst > far * tl.sqrt(square / M)) & (~enough) & (cap > 0)
+        off = tl.where(astray, tl.sqrt(square / n), 0.0)
+        if enough | (steps >= cap) | astray:
             going = zero
         else:
             pair_weights(
@@ -312,87 +266,4 @@ def newton_steps(
             else:
                 finished = exact > 1  # the second corrects the rounding of the first
             going = tl.where(finished | wild | (cuts >= patience) | (steps >= cap), zero, zero + 1)
-    return steps
-
-
-@triton.jit(do_not_specialize=NUMBERS, do_not_specialize_on_alignment=POINTERS)
-def newton_kernel(
-    cost_ptr, states_ptr, active_ptr, margin_ptr, index_ptr, multipliers_ptr, steps_ptr,
-    scratch_ptr, stride, col_take, col_weight, row_take, row_weight, pair_take, pair_weight,
-    pair_rows, opening, entering, middle, norm, source, first_inverse, first_below, first_above,
-    start_ptr, places_ptr,
-    B, n, n_eq, n_ub, N, M, P, H, one, col_length, row_length, pair_length, indexed, warm, placed,
-    cap, patience, overshoot: tl.float64, tol: tl.float64, still: tl.float64, fair: tl.float64,
-    ridge: tl.float64,
-    W: tl.constexpr, C: tl.constexpr, G: tl.constexpr, GP: tl.constexpr, UC: tl.constexpr,
-    UR: tl.constexpr, UP: tl.constexpr, BOUNDS: tl.constexpr, KIND: tl.constexpr,
-    FAST: tl.constexpr, SHARED: tl.constexpr, NEAR: tl.constexpr, PTX: tl.constexpr,
-):  # fmt: skip
-    """Newton on instances program_id, program_id + programs, ...: fills multipliers and steps.
-
-    Starts where `warm` from the multipliers at `start`, but afresh from a line that is not finite.
-    A warm start within the tolerance is an answer; else it aims higher, and a fresh one highest.
-    `patience` is doubled for it.
-    """
-    program = tl.program_id(0)
-    scratch = scratch_ptr + program.to(tl.int64) * stride
-    v = address(scratch, PTX, SHARED)
-    rhs = after(v, M, SHARED)
-    d = after(rhs, M, SHARED)
-    scale = after(d, M, SHARED)
-    board = after(scale, M if BOUNDS else 0, SHARED)
-    t = scratch + 4 * M + 128 * (W + 1) + 256 * W * (W + 1)
-    r = t + N
-    if NEAR:
-        r = board  # residuals are done with when an elimination begins
-    swap = scratch + 4 * M + 128 * (W + 1)
-    if SHARED and W <= 2:
-        swap = after(board, 128 * (W + 1), SHARED)
-    dt = t + 2 * N
-    zeta = dt + N
-    least = zeta + M
-    kind = (least + M).to(tl.pointer_type(tl.int32))
-    values = least + 2 * M
-    inverses = values + 1 + M + P
-    below = inverses + (2 * H + W) * 256
-    above = below + (2 * H * W + W * (W - 1) // 2 + W) * 256
-    tl.store(values, f64(0.0))
-    b = program
-    while b < B:
-        line = line_of(b, index_ptr, indexed)
-        cost = cost_ptr + b.to(tl.int64) * n
-        states = states_ptr + line * n
-        multipliers = multipliers_ptr + b.to(tl.int64) * (n_eq + n_ub)
-        margin = tl.load(margin_ptr + line)
-        unit, inverse = unit_of(cost, margin, n, N, C)
-        margin = margin * inverse
-        size = size_of(cost, inverse, margin, n, N, C)
-        start = start_ptr + line_of(b, places_ptr, placed) * (n_eq + n_ub)
-        known = tl.full((), 0, tl.int32)
-        if warm > 0:
-            known = is_finite(start, n_eq + n_ub, G)
-        tl.debug_barrier()
-        load_rows(
-            start, active_ptr + line * n_ub, norm, source, v, least, kind, inverse, margin,
-            known, n_eq, M, G, SHARED,
-        )  # fmt: skip
-        if known == 0:
-            least_squares_start(
-                cost, states, inverse, margin, r, rhs, v, least, kind,
-                row_take, row_weight, row_length, first_inverse, first_below, first_above,
-                n, N, M, H, W, C, G, UR, SHARED, NEAR,
-            )  # fmt: skip
-        tl.debug_barrier()
-        steps = newton_steps(
-            cap, patience * (1 + known), overshoot, tl.where(known > 0, tol, still),
-            tl.where(known > 0, fair, still), fair, cost, states, inverse, margin, size,
-            t, r, dt, v, rhs, d, scale, zeta, least, kind,
-            values, inverses, below, above, board, swap,
-            col_take, col_weight, col_length, row_take, row_weight, row_length,
-            pair_take, pair_weight, pair_rows, pair_length, opening, entering, middle,
-            n, N, M, P, H, one, ridge, W, C, G, GP, UC, UR, UP, BOUNDS, KIND, FAST, SHARED, NEAR,
-        )  # fmt: skip
-        tl.debug_barrier()
-        store_rows(multipliers, norm, source, v, least, kind, unit, M, G, SHARED)
-        tl.store(steps_ptr + b, steps)
-        b += tl.num_programs(0)
+    return steps, off

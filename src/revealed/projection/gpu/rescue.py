@@ -10,7 +10,8 @@ import triton
 import triton.language as tl
 
 from .. import kernel as cpu
-from . import newton
+from ..newton import SOFTENING
+from . import first
 from .certify import residual_from, residual_rows
 from .interior import interior_steps
 from .memory import address, after, peek, poke
@@ -21,12 +22,13 @@ from .soft import soft_steps
 START = ("cap", "patience", "warm", "placed", "start_ptr", "places_ptr")
 START += ("first_inverse", "first_below", "first_above")
 """What only a first try is told."""
-NUMBERS = [name for name in newton.NUMBERS if name not in START]
+NUMBERS = [name for name in first.NUMBERS if name not in START]
 NUMBERS += ["max_iter"]
-POINTERS = [name for name in newton.POINTERS if name not in START]
+POINTERS = [name for name in first.POINTERS if name not in START]
 POINTERS += ["residual_ptr", "due_ptr"]
 
 SOFT_STEPS = tl.constexpr(cpu.SOFT_STEPS)
+SOFTENING = tl.constexpr(SOFTENING)
 INTERIOR_STEPS = tl.constexpr(cpu.INTERIOR_STEPS)
 STAGES = tl.constexpr(len(cpu.STAGES))
 
@@ -117,14 +119,19 @@ def rescue_kernel(
                 if not BOUNDS:  # known when it is compiled
                     if stage == 0:
                         soft = tl.minimum(SOFT_STEPS, max_iter - steps)
+                        square = offsets(
+                            v, cost, states, inverse, margin, t, r, col_take, col_weight, n, N,
+                            col_length, C, UC, SHARED, NEAR,
+                        )  # fmt: skip
+                        tl.debug_barrier()
                         soft_steps(
-                            soft, cost, states, inverse, margin,
+                            soft, tl.sqrt(square / n), f64(SOFTENING), states,
                             t, r, dt, w, v, rhs, d, scale, zeta, least, kind,
                             values, inverses, below, above, board, swap,
                             col_take, col_weight, col_length, row_take, row_weight, row_length,
                             pair_take, pair_weight, pair_rows, pair_length,
                             opening, entering, middle, n, N, M, P, H, one,
-                            ridge, W, C, G, GP, UC, UR, UP, FAST, SHARED, NEAR,
+                            ridge, W, C, G, GP, UC, UR, UP, tl.float64, FAST, SHARED, NEAR,
                         )  # fmt: skip
                         steps += soft
                 if soft == 0:
@@ -140,8 +147,8 @@ def rescue_kernel(
                     )  # fmt: skip
                 tl.debug_barrier()
                 polish = tl.minimum(polish, max_iter - steps)
-                steps += newton_steps(
-                    polish, polish + 1, f64(float("inf")), still, still, fair,
+                taken, _ = newton_steps(
+                    polish, polish + 1, f64(float("inf")), f64(float("inf")), still, still, fair,
                     cost, states, inverse, margin, size,
                     t, r, dt, v, rhs, d, scale, zeta, least, kind,
                     values, inverses, below, above, board, swap,
@@ -150,6 +157,7 @@ def rescue_kernel(
                     n, N, M, P, H, one,
                     ridge, W, C, G, GP, UC, UR, UP, BOUNDS, tl.float64, FAST, SHARED, NEAR,
                 )  # fmt: skip
+                steps += taken
                 tl.debug_barrier()
                 admit(v, least, kind, M, G, SHARED)
                 tl.debug_barrier()
