@@ -136,20 +136,28 @@ def interpreted():
     return json.loads(done.stdout)
 
 
-def test_the_kernels_take_the_same_soft_steps_as_the_cpu(interpreted):
-    np.testing.assert_allclose(interpreted["stopped"], stopped(cpu_kernel), rtol=ALIKE)
+# --- soft steps in the kernels -------------------------------------------------------------------
+
+ROUND = {
+    "late": (0.2, 0.04, None),
+    "midway": (1.0, 0.2, 0.04, 0.008, None),
+    "overshot": (None, 1.0, 0.2, 0.04, 0.008),
+}
+"""How round the corners are in each step, in terms of the residuals before the first soft one."""
 
 
-# --- soft steps first, on the device -------------------------------------------------------------
-
-FIRST_LIMITS = (1, 2, 3)
-"""Two soft steps and one that is not."""
+def away():
+    """The multipliers of very different costs."""
+    problem, rng = rv.problems.grid_shortest_path(6, 6), np.random.default_rng(SEED)
+    behind = rng.uniform(0.5, 1.5, (1, problem.n_variables))
+    sets = rv.OptimalitySet(problem, problem.solve(behind).x, margin=0.5)
+    start = rv.project(rng.standard_normal(behind.shape), sets).multipliers
+    return sets, 20.0 * np.abs(rng.standard_normal(behind.shape)), start
 
 
 def late():
     """A point of a set moved a little, and the multipliers for another move nearly as large."""
-    problem = rv.problems.grid_shortest_path(6, 6)
-    rng = np.random.default_rng(SEED)
+    problem, rng = rv.problems.grid_shortest_path(6, 6), np.random.default_rng(SEED)
     behind = rng.uniform(0.5, 1.5, (1, problem.n_variables))
     sets = rv.OptimalitySet(problem, problem.solve(behind).x, margin=0.5)
     point = rv.project(rng.uniform(0.0, 2.0, behind.shape), sets).point
@@ -158,41 +166,51 @@ def late():
     return sets, point + before + 0.5 * now, start
 
 
-def begun():
-    """By the kernels: residuals and points after the first steps of a late projection."""
-    case = late()
-    return told(on_device(*case, method="triton", max_iter=limit) for limit in FIRST_LIMITS)
+def midway():
+    """Large costs near true ones, and the multipliers of others as near."""
+    problem, rng = rv.problems.grid_shortest_path(6, 6), np.random.default_rng(SEED)
+    behind = rng.uniform(0.5, 1.5, (1, problem.n_variables))
+    sets = rv.OptimalitySet(problem, problem.solve(behind).x, margin=0.5)
+    before, now = 20.0 * behind * (1.0 + 0.1 * rng.standard_normal((2, *behind.shape)))
+    return sets, now, rv.project(before, sets).multipliers
 
 
-def begun_by_hand():
-    """The same from the definition of a soft step, with corners 0.2 and 0.04 times as round as the
-    residuals are large."""
-    sets, costs, start = late()
+CASES = {"late": late, "midway": midway, "overshot": away}
+
+
+def begun(name):
+    """By the kernels: residuals and points after each of the first steps."""
+    case, most = CASES[name](), len(ROUND[name])
+    return told(on_device(*case, method="triton", max_iter=k + 1) for k in range(most))
+
+
+def begun_by_hand(name):
+    """The same from the definition of a step."""
+    sets, costs, start = CASES[name]()
     there, plan = DeviceSets.upload(sets, "cpu"), DeviceSets.upload(sets, "cpu").plan
     at = load_instances(
         torch.tensor(costs), *there.lines(), plan.dense, plan.source, plan.n_equalities
     )
     at.v = torch.tensor(start)[:, plan.source] * at.norm / at.unit
-    mu, found = None, []
-    for limit in FIRST_LIMITS:
+    size, found = None, []
+    for k, share in enumerate(ROUND[name]):
         t = at.columns(at.v) - at.shift
-        if limit <= 2:
+        if share is not None and size is None:
             size = twin._pieces(at, t, None)[0].pow(2).mean().sqrt()
-            mu = 0.2 * size if mu is None else 0.2 * mu
-        else:
-            mu = None
+        mu = None if share is None else share * size
         r, weight = twin._pieces(at, t, mu)
-        d = Factor(at, weight, torch.full_like(at.v, 1e-9)).solve(-at.rows(r))
+        d = Factor(at, weight, torch.full_like(at.v, launch.RIDGE)).solve(-at.rows(r))
         at.v = at.v + twin._line_search(at, 0.0 * at.v, t, d, mu).alpha[:, None] * d
-        steps = torch.full((1,), limit)
-        found.append(twin._answer(torch.tensor(costs), at, there, steps, 1e-8, limit))
+        steps = torch.full((1,), k + 1)
+        found.append(twin._answer(torch.tensor(costs), at, there, steps, 1e-8, k + 1))
     return told(found)
 
 
-def test_a_late_start_on_the_device_begins_with_two_soft_steps(interpreted):
-    expected = begun_by_hand()
-    assert all(residual > 1e-5 for residual, *_ in expected[:2])
-    np.testing.assert_allclose(interpreted["begun"], expected, rtol=ALIKE, atol=1e-8)
+@pytest.mark.parametrize("name", ROUND)
+def test_the_kernels_take_soft_steps_where_they_are_due(name, interpreted):
+    expected = begun_by_hand(name)
+    assert sum(residual > 1e-5 for residual, *_ in expected) >= 2  # else nothing is compared
+    np.testing.assert_allclose(interpreted[name], expected, rtol=ALIKE, atol=1e-8)
 
 
 def test_fewer_steps_are_taken_for_it(interpreted):
@@ -242,8 +260,9 @@ if __name__ == "__main__":  # in Triton's interpreter, which is chosen when trit
     from revealed.projection.gpu.check import mend_interpreter
 
     mend_interpreter()
-    answers = {"begun": begun(), "taken": {"soft first": taken()}}
+    answers = {"late": begun("late"), "midway": begun("midway")}
+    answers["taken"] = {"soft first": taken()}
     launch.FAR = np.inf
-    answers["stopped"] = stopped(on_device, method="triton")
+    answers["overshot"] = begun("overshot")
     answers["taken"]["as they come"] = taken()
     print(json.dumps(answers))

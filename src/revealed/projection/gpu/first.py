@@ -1,12 +1,13 @@
 # type: ignore  (a kernel is Triton's language, not Python's, to a type checker)
-"""The first try: a start and Newton from there, one Triton program per instance.
+"""The first try: a start, and Newton and soft steps from there, one Triton program per instance.
 
 The whole loop runs inside the program, so that a batch is one launch. Scratch is a few vectors, the
 entries of A D A^T and its eliminated blocks for each program, and stays in the caches.
 
-A warm start that is off in as many places as it is right has most of its pieces wrong, though it is
-near: full steps overshoot, and one instance of a hundred takes twice as many as the others. Two
-soft steps, with corners a fifth as round as the residuals are large, put most of them right.
+Where Newton gives up, soft steps go on, as on the CPU; but in the same program, for a batch would
+wait twice for its slowest instance. They also come first where a warm start has most of its pieces
+wrong: late in training the residuals are no larger than their changes, full steps overshoot, and
+one instance of a hundred would take twice as many as the others.
 
 Letters as in `passes` and `factor`. Scratch pointers have the names of what they hold.
 """
@@ -25,6 +26,7 @@ from .passes import (
     is_finite,
     line_of,
     load_rows,
+    offsets,
     shift_of,
     size_of,
     store_rows,
@@ -41,11 +43,16 @@ POINTERS += ["source", "first_inverse", "first_below", "first_above", "start_ptr
 """Nothing is made of alignment and sizes: tiles then keep one layout from load to store, one
 number to a thread, and need no exchange through shared memory inside the loops."""
 
-SOFT_STEPS = tl.constexpr(2)
-ROUGH = tl.constexpr(0.2)
-"""How round corners are at first, in terms of the root mean square of the residuals."""
+ROUNDS = tl.constexpr(2)
+"""How often there may be soft steps."""
+SOFT_STEPS = tl.constexpr(4)
 SOFTENING = tl.constexpr(0.2)
-"""And what is left of it after a soft step."""
+"""What is left of mu after one; it starts at the root mean square of the residuals."""
+MILD = tl.constexpr(1.5)
+"""A start whose rows are off by less than this, in terms of the residuals, needs fewer of them:"""
+MILD_STEPS = tl.constexpr(2)
+MILD_ROUGH = tl.constexpr(0.2)
+"""and rounded off less, in terms of that root mean square."""
 
 
 @triton.jit(noinline=True)
@@ -98,7 +105,8 @@ def first_kernel(
 
     Starts where `warm` from the multipliers at `start`, but afresh from a line that is not finite.
     A warm start within the tolerance is an answer; else it aims higher, and a fresh one highest.
-    `patience` is doubled for it; with SOFT, soft steps come first where it is `far`.
+    `patience` is doubled for it. With SOFT, soft steps come first where it is `far`, and follow
+    where Newton has given up; after them there is more patience, with any overshoot.
     """
     program = tl.program_id(0)
     scratch = scratch_ptr + program.to(tl.int64) * stride
@@ -151,12 +159,15 @@ def first_kernel(
             )  # fmt: skip
         tl.debug_barrier()
         steps = tl.full((), 0, tl.int32)
-        turn = tl.where((known > 0) & SOFT, 1, 2)
-        while turn > 0:
+        rounds, going = steps, steps + 1
+        while going > 0:
+            first = rounds == 0
             taken, off = newton_steps(
-                cap - steps, patience * (1 + known), overshoot,
-                tl.where(turn == 1, far, f64(float("inf"))), tl.where(known > 0, tol, still),
-                tl.where(known > 0, fair, still), fair, cost, states, inverse, margin, size,
+                cap - steps, tl.where(first & (known == 0), patience, 2 * patience),
+                tl.where(first, overshoot, f64(float("inf"))),
+                tl.where(first & (known > 0), far, f64(float("inf"))),
+                tl.where(known > 0, tol, still), tl.where(known > 0, fair, still), fair,
+                cost, states, inverse, margin, size,
                 t, r, dt, v, rhs, d, scale, zeta, least, kind,
                 values, inverses, below, above, board, swap,
                 col_take, col_weight, col_length, row_take, row_weight, row_length,
@@ -165,13 +176,19 @@ def first_kernel(
                 FAST, SHARED, NEAR,
             )  # fmt: skip
             steps += taken
-            turn = tl.where(off > 0.0, 2, 0)
+            going = going * 0
             if SOFT:  # known when it is compiled
-                if off > 0.0:
-                    count = tl.minimum(SOFT_STEPS, cap)
+                if (off > 0.0) & (rounds < ROUNDS) & (steps < cap):
                     tl.debug_barrier()
+                    square = offsets(
+                        v, cost, states, inverse, margin, t, r, col_take, col_weight, n, N,
+                        col_length, C, UC, SHARED, NEAR,
+                    )  # fmt: skip
+                    tl.debug_barrier()
+                    count = tl.minimum(tl.where(off < MILD, MILD_STEPS, SOFT_STEPS), cap - steps)
+                    rough = tl.where(off < MILD, f64(MILD_ROUGH), f64(1.0))
                     soft_steps(
-                        count, ROUGH * off, f64(SOFTENING), states,
+                        count, rough * tl.sqrt(square / n), f64(SOFTENING), states,
                         t, r, dt, w, v, rhs, d, scale, zeta, least, kind,
                         values, inverses, below, above, board, swap,
                         col_take, col_weight, col_length, row_take, row_weight, row_length,
@@ -180,6 +197,8 @@ def first_kernel(
                         FAST, SHARED, NEAR,
                     )  # fmt: skip
                     steps += count
+                    rounds += 1
+                    going = going + 1
         tl.debug_barrier()
         store_rows(multipliers, norm, source, v, least, kind, unit, M, G, SHARED)
         tl.store(steps_ptr + b, steps)

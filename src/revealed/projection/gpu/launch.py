@@ -19,6 +19,8 @@ from .plan import Band
 from .sets import DeviceSets
 
 QUICK_STEPS = 24
+ALL_STEPS = 40
+"""Most steps before the interior point, without and with soft steps among them."""
 PATIENCE = 7
 """As on the CPU, but with more trust in Newton: here a step of the interior point costs twice as
 much, and a small batch is done when its slowest instance is. Twice as many from a warm start, which
@@ -111,7 +113,7 @@ def launch_all(
         first_inverse=band.first_inverse,
         first_below=band.first_below,
         first_above=band.first_above,
-        cap=min(QUICK_STEPS, max_iter),
+        cap=min(QUICK_STEPS if bounds else ALL_STEPS, max_iter),
         patience=PATIENCE,
         overshoot=plan_stages(bounds)[0],
         far=FAR,
@@ -119,7 +121,7 @@ def launch_all(
         still=(STILL if plain else FAIR) * tol,
         ridge=RIDGE if plain else RIDGE_32,
         KIND=tl.float64 if plain else tl.float32,
-        SOFT=start is not None and not bounds,
+        SOFT=not bounds,
         **_start(start, out),
     )
     kernels.certify[grid](**shared, **judged, all_due=1)

@@ -33,6 +33,7 @@ SLOPE = tl.constexpr(0.1)
 TRIALS = tl.constexpr(30)
 MOVES = tl.constexpr(4)
 EXACT = tl.constexpr(1e-7)
+GIVEN_UP = tl.constexpr(1e9)
 
 
 @triton.jit
@@ -191,9 +192,9 @@ def newton_steps(
     UC: tl.constexpr, UR: tl.constexpr, UP: tl.constexpr, BOUNDS: tl.constexpr,
     KIND: tl.constexpr, FAST: tl.constexpr, SHARED: tl.constexpr, NEAR: tl.constexpr,
 ):  # fmt: skip
-    """At most `cap` steps from v, fewer where nothing is left to do; returns how many, and where
-    it took none because v is too `far` off, the size of the residuals, else 0. Far: a row is off by
-    more than this, in terms of them.
+    """At most `cap` steps from v, fewer where nothing is left to do; returns how many, and what
+    is left to others: 0 or, in terms of the residuals, how far its rows are off at the beginning
+    where that is more than `far`, or GIVEN_UP.
 
     Left alone where the residual is below `begin` before the first step or below `still` after one,
     or below `fair` where the pieces have been found; given up after `patience` cut steps, or once
@@ -217,8 +218,8 @@ def newton_steps(
         )  # fmt: skip
         limit = tl.where(steps == 0, begin, tl.where(exact > 0, fair, still)) * yard * yard
         enough = tl.maximum(worst * yard, tl.abs(gap)) < limit
-        astray = (steps == 0) & (worst > far * tl.sqrt(square / M)) & (~enough) & (cap > 0)
-        off = tl.where(astray, tl.sqrt(square / n), 0.0)
+        astray = (steps == 0) & (worst > far * tl.sqrt(square / M)) & (~enough)
+        off = tl.where(astray, worst / tl.sqrt(square / M), 0.0)
         if enough | (steps >= cap) | astray:
             going = zero
         else:
@@ -265,5 +266,7 @@ def newton_steps(
                 finished = exact > MOVES
             else:
                 finished = exact > 1  # the second corrects the rounding of the first
-            going = tl.where(finished | wild | (cuts >= patience) | (steps >= cap), zero, zero + 1)
+            given_up = (wild | (cuts >= patience)) & (~finished)
+            off = tl.where(given_up, f64(GIVEN_UP), f64(0.0))
+            going = tl.where(finished | given_up | (steps >= cap), zero, zero + 1)
     return steps, off

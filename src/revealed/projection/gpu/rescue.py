@@ -1,23 +1,21 @@
 # type: ignore  (a kernel is Triton's language, not Python's, to a type checker)
-"""For what Newton left above the tolerance: soft steps or interior point, then Newton, stage by
-stage.
+"""For what the first try left above the tolerance: interior point, then Newton, stage by stage.
 
-The stages are the CPU kernel's. An instance keeps the best multipliers it has had. One launch
-serves a batch: programs pass over instances whose residual is within the tolerance.
+The stages are the CPU kernel's, without the soft steps, which came before. An instance keeps the
+best multipliers it has had here. One launch serves a batch: programs pass over instances whose
+residual is within the tolerance.
 """
 
 import triton
 import triton.language as tl
 
 from .. import kernel as cpu
-from ..newton import SOFTENING
 from . import first
 from .certify import residual_from, residual_rows
 from .interior import interior_steps
 from .memory import address, after, peek, poke
 from .newton import newton_steps
 from .passes import BOUNDED, f64, line_of, load_rows, offsets, size_of, store_rows, unit_of
-from .soft import soft_steps
 
 START = ("cap", "patience", "warm", "placed", "start_ptr", "places_ptr")
 START += ("first_inverse", "first_below", "first_above")
@@ -27,10 +25,8 @@ NUMBERS += ["max_iter"]
 POINTERS = [name for name in first.POINTERS if name not in START]
 POINTERS += ["residual_ptr", "due_ptr"]
 
-SOFT_STEPS = tl.constexpr(cpu.SOFT_STEPS)
-SOFTENING = tl.constexpr(SOFTENING)
 INTERIOR_STEPS = tl.constexpr(cpu.INTERIOR_STEPS)
-STAGES = tl.constexpr(len(cpu.STAGES))
+STAGES = tl.constexpr(len(cpu.STAGES) - 1)
 
 
 @triton.jit
@@ -104,7 +100,7 @@ def rescue_kernel(
             margin = margin * inverse
             size = size_of(cost, inverse, margin, n, N, C)
             steps = tl.load(steps_ptr + b)
-            stage = tl.full((), 1 if BOUNDS else 0, tl.int32)
+            stage = tl.full((), 0, tl.int32)
             while (reached > tol) & (stage < STAGES) & (steps < max_iter):
                 tl.debug_barrier()
                 load_rows(
@@ -112,39 +108,18 @@ def rescue_kernel(
                     margin, 1, n_eq, M, G, SHARED,
                 )  # fmt: skip
                 tl.debug_barrier()
-                goal = tl.where(stage == 1, 1e-6, tl.where(stage == 2, 1e-10, 1e-14))
-                polish = tl.where(stage == 0, 10, tl.where(stage == 1, 15, 40))
-                polish = tl.where(stage == 3, 100, polish)
-                soft = steps * 0
-                if not BOUNDS:  # known when it is compiled
-                    if stage == 0:
-                        soft = tl.minimum(SOFT_STEPS, max_iter - steps)
-                        square = offsets(
-                            v, cost, states, inverse, margin, t, r, col_take, col_weight, n, N,
-                            col_length, C, UC, SHARED, NEAR,
-                        )  # fmt: skip
-                        tl.debug_barrier()
-                        soft_steps(
-                            soft, tl.sqrt(square / n), f64(SOFTENING), states,
-                            t, r, dt, w, v, rhs, d, scale, zeta, least, kind,
-                            values, inverses, below, above, board, swap,
-                            col_take, col_weight, col_length, row_take, row_weight, row_length,
-                            pair_take, pair_weight, pair_rows, pair_length,
-                            opening, entering, middle, n, N, M, P, H, one,
-                            ridge, W, C, G, GP, UC, UR, UP, tl.float64, FAST, SHARED, NEAR,
-                        )  # fmt: skip
-                        steps += soft
-                if soft == 0:
-                    steps += interior_steps(
-                        tl.minimum(INTERIOR_STEPS, max_iter - steps), goal, inner_ridge,
-                        cost, states, inverse, margin, size, t, r, dt, w, z, room,
-                        v, rhs, d, scale, least, kind, y, force, dy, dforce,
-                        values, inverses, below, above, board, swap,
-                        col_take, col_weight, col_length, row_take, row_weight, row_length,
-                        pair_take, pair_weight, pair_rows, pair_length, opening, entering, middle,
-                        n, N, M, P, H, one,
-                        W, C, G, GP, UC, UR, UP, BOUNDS, FAST, SHARED, NEAR,
-                    )  # fmt: skip
+                goal = tl.where(stage == 0, 1e-6, tl.where(stage == 1, 1e-10, 1e-14))
+                polish = tl.where(stage == 0, 15, tl.where(stage == 1, 40, 100))
+                steps += interior_steps(
+                    tl.minimum(INTERIOR_STEPS, max_iter - steps), goal, inner_ridge,
+                    cost, states, inverse, margin, size, t, r, dt, w, z, room,
+                    v, rhs, d, scale, least, kind, y, force, dy, dforce,
+                    values, inverses, below, above, board, swap,
+                    col_take, col_weight, col_length, row_take, row_weight, row_length,
+                    pair_take, pair_weight, pair_rows, pair_length, opening, entering, middle,
+                    n, N, M, P, H, one,
+                    W, C, G, GP, UC, UR, UP, BOUNDS, FAST, SHARED, NEAR,
+                )  # fmt: skip
                 tl.debug_barrier()
                 polish = tl.minimum(polish, max_iter - steps)
                 taken, _ = newton_steps(
