@@ -236,16 +236,16 @@ def newton_steps(
             solve_rows(rhs, d, scale, inverses, below, above, M, H, W, G, BOUNDS, SHARED)
             steps += 1
             alpha, low, high = f64(1.0), f64(0.0), f64(1e300)
-            slope, curve, changed, begin = slope_at(
+            slope, curve, changed, was = slope_at(
                 alpha, t, dt, states, d, col_take, col_weight, col_length, v, least, kind, zeta,
                 n, N, M, C, G, UC, BOUNDS, FAST, SHARED, True,
             )  # fmt: skip
-            limit = SLOPE * tl.abs(begin)
+            limit = SLOPE * tl.abs(was)
             steep = tl.abs(slope) > limit
             whole = ((changed == 0.0) & (~steep)).to(tl.int32)
             flat = tl.abs(slope) < EXACT * limit
             cuts += steep.to(tl.int32)
-            wild = slope > overshoot * tl.abs(begin)
+            wild = slope > overshoot * tl.abs(was)
             trial = zero + 1
             while steep & (trial < TRIALS):
                 high = tl.where(slope > 0.0, alpha, high)
@@ -253,7 +253,7 @@ def newton_steps(
                 guess = alpha - slope / curve
                 bisect = tl.where(high < 1e299, 0.5 * (low + high), 4.0 * alpha)
                 alpha = tl.where((guess > low) & (guess < high), guess, bisect)
-                slope, curve, changed, begin = slope_at(
+                slope, curve, changed, was = slope_at(
                     alpha, t, dt, states, d, col_take, col_weight, col_length, v, least, kind,
                     zeta, n, N, M, C, G, UC, BOUNDS, FAST, SHARED, False,
                 )  # fmt: skip
