@@ -92,15 +92,23 @@ def told(found):
     return [[float(p.residual[0]), *p.point[0].tolist()] for p in found]
 
 
+def one_path():
+    """The set of a path, the costs behind it, and further random numbers."""
+    problem, rng = rv.problems.grid_shortest_path(6, 6), np.random.default_rng(SEED)
+    behind = rng.uniform(0.5, 1.5, (1, problem.n_variables))
+    return rv.OptimalitySet(problem, problem.solve(behind).x, margin=0.5), behind, rng
+
+
+def away():
+    """Costs far away, and the multipliers of very different ones."""
+    sets, behind, rng = one_path()
+    start = rv.project(rng.standard_normal(behind.shape), sets).multipliers
+    return sets, 20.0 * np.abs(rng.standard_normal(behind.shape)), start
+
+
 def stopped(way, **options):
     """Residuals and points of one projection from far away, stopped after so many steps."""
-    problem = rv.problems.grid_shortest_path(6, 6)
-    rng = np.random.default_rng(SEED)
-    behind = rng.uniform(0.5, 1.5, (1, problem.n_variables))
-    sets = rv.OptimalitySet(problem, problem.solve(behind).x, margin=0.5)
-    start = rv.project(rng.standard_normal(behind.shape), sets).multipliers
-    far = 20.0 * np.abs(rng.standard_normal(behind.shape))
-    return told(way(sets, far, start, max_iter=limit, **options) for limit in LIMITS)
+    return told(way(*away(), max_iter=limit, **options) for limit in LIMITS)
 
 
 def cpu_kernel(sets, costs, start, **options):
@@ -146,20 +154,9 @@ ROUND = {
 """How round the corners are in each step, in terms of the residuals before the first soft one."""
 
 
-def away():
-    """The multipliers of very different costs."""
-    problem, rng = rv.problems.grid_shortest_path(6, 6), np.random.default_rng(SEED)
-    behind = rng.uniform(0.5, 1.5, (1, problem.n_variables))
-    sets = rv.OptimalitySet(problem, problem.solve(behind).x, margin=0.5)
-    start = rv.project(rng.standard_normal(behind.shape), sets).multipliers
-    return sets, 20.0 * np.abs(rng.standard_normal(behind.shape)), start
-
-
 def late():
     """A point of a set moved a little, and the multipliers for another move nearly as large."""
-    problem, rng = rv.problems.grid_shortest_path(6, 6), np.random.default_rng(SEED)
-    behind = rng.uniform(0.5, 1.5, (1, problem.n_variables))
-    sets = rv.OptimalitySet(problem, problem.solve(behind).x, margin=0.5)
+    sets, behind, rng = one_path()
     point = rv.project(rng.uniform(0.0, 2.0, behind.shape), sets).point
     before, now = 1e-3 * rng.standard_normal((2, *point.shape))
     start = rv.project(point + before, sets).multipliers
@@ -168,9 +165,7 @@ def late():
 
 def midway():
     """Large costs near true ones, and the multipliers of others as near."""
-    problem, rng = rv.problems.grid_shortest_path(6, 6), np.random.default_rng(SEED)
-    behind = rng.uniform(0.5, 1.5, (1, problem.n_variables))
-    sets = rv.OptimalitySet(problem, problem.solve(behind).x, margin=0.5)
+    sets, behind, rng = one_path()
     before, now = 20.0 * behind * (1.0 + 0.1 * rng.standard_normal((2, *behind.shape)))
     return sets, now, rv.project(before, sets).multipliers
 
