@@ -181,6 +181,18 @@ def test_what_is_said_of_the_mean_over_views():
             assert mean_of(after[label])[0] < 7 / 8 * mean_of(before[label])[0]
 
 
+def test_what_is_said_of_training_pictures():
+    def losses(part, label):
+        return [f"{mean_of(final_on(part, split=s)[label])[0]:.2f}" for s in ("train", "test")]
+
+    boards = losses("matching 12x12", "Ours, robust")
+    assert f"(decision loss of ours {boards[0]}, test {boards[1]})" in BENCHMARKS
+    small, large = (losses(f"terrain {side}", "Ours, smoothed") for side in ("12x12", "18x18"))
+    told = f"(12x12: {small[0]}, test {small[1]}; 18x18: {large[0]}, test {large[1]})"
+    rival = [losses(f"terrain {side}", "SPO+")[0] for side in ("12x12", "18x18")]
+    assert f"{told}, and SPO+ leaves less ({rival[0]} and {rival[1]})" in BENCHMARKS
+
+
 def test_what_is_said_of_ties():
     ties = mean_of(final_on("terrain 12x12", "vision_ties")["Ours, robust"])
     words = f"{100 * ties[3]:.1f}% of test paths are optimal, at a regret of {100 * ties[2]:.2f}%"
