@@ -114,6 +114,30 @@ def test_a_run_that_kills_its_process_is_recorded(tmp_path, monkeypatch):
     assert len(read_runs(tmp_path)) == 8
 
 
+def test_a_worker_that_has_grown_is_replaced(tmp_path, monkeypatch):
+    """Joblib sends workers home that have grown by 300 MB, say by data they keep, and warns of it:
+    as an error, that would end the thread that deals out runs, and the sweep would never end."""
+    pytest.importorskip("psutil")
+
+    def perform_and_grow(parent, config):
+        import os
+        import sys
+        import time
+
+        from revealed.bench.sweeps.run_one import perform
+
+        run = perform(config)
+        kept = sys.__dict__.setdefault("kept", [])
+        kept.append(os.urandom(2 * 10**8))
+        time.sleep(0.6)  # joblib looks once a second
+        return run
+
+    monkeypatch.setattr(sweep, "_perform_for", perform_and_grow)
+    found = sweep.sweep(several(8), tmp_path, jobs=2)
+    assert [run["status"] for run in found] == ["finished"] * 8
+    assert len({run["surroundings"]["process"] for run in found}) > 2
+
+
 def children(pid):
     """Processes that a process has started, theirs included."""
     import psutil
