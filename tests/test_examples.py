@@ -100,9 +100,9 @@ np.savez(f"{sys.argv[2]}/{names['rank']}_of_{names['world']}.npz", *weights)
 sys.stdout.flush()
 os._exit(0)
 """
-"""The end is abrupt because `DistributedDataParallel` keeps Gloo's threads for good, and one that
-lets go of a tensor while the interpreter shuts down aborts the process (seen once in some hundred
-runs; pytorch/pytorch#179291)."""
+"""The end is abrupt because a worker once aborted while it shut down, in some hundred runs. The
+likely reason, pytorch/pytorch#179291: `DistributedDataParallel` keeps Gloo's threads for good, and
+one that lets go of a tensor while the interpreter ends brings the process down."""
 
 
 def test_two_processes_make_the_network_that_one_makes(run_example, tmp_path):
