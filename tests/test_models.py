@@ -149,7 +149,8 @@ def test_shared_model_is_one_regression_over_all_entries(ridge):
     rng = np.random.default_rng(0)
     Z, T = rng.standard_normal((30, 7, 3)), rng.standard_normal((30, 7))
     shared = SharedModel(ridge=ridge).fit_targets(Z, T)
-    rows = LinearModel(ridge=ridge).fit_targets(Z.reshape(-1, 3), T.reshape(-1, 1))
+    # The penalty is on the mean over samples, each of which has seven entries.
+    rows = LinearModel(ridge=ridge / 7).fit_targets(Z.reshape(-1, 3), T.reshape(-1, 1))
     np.testing.assert_allclose(shared.coef, rows.coef[0], **EXACT)
     np.testing.assert_allclose(shared.predict_cost(Z), Z @ rows.coef[0] + rows.intercept, **EXACT)
 

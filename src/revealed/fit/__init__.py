@@ -7,12 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .certificate import Certificate as Certificate
+from .feature_models import KernelModel as KernelModel
+from .feature_models import QuadraticModel as QuadraticModel
+from .feature_models import SharedModel as SharedModel
 from .history import History as History
 from .history import StopReason as StopReason
 from .models import CostModel as CostModel
-from .models import KernelModel as KernelModel
 from .models import LinearModel as LinearModel
-from .models import SharedModel as SharedModel
 from .pocs import pocs as pocs
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _LAZY = {
 __all__ = [  # noqa: RUF022  (in reading order)
     "LinearModel",
     "SharedModel",
+    "QuadraticModel",
     "KernelModel",
     "TorchModel",
     "CostModel",

@@ -1,16 +1,61 @@
-"""Whether a fitted model explains the decisions it has seen, and if not, how far off it is."""
+"""What a fit has reached: how far from the minimum, and how far from explaining every decision."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..mixed import Sets
+from .evaluation import Evaluation, Evaluator
 from .history import StopReason
-from .sweep import Sweep
+from .models import CostModel
 
 PROJECTION = 1e-8
 """What projections are exact to, so what `tol` cannot go below."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convergence:
+    """How far the loss that was minimized is from its minimum."""
+
+    value: float
+    """The loss reached, penalty included."""
+    lower_bound: float
+    """A number that no model of this kind can go below, proved; 0 where there is no better one."""
+    converged: bool
+    convex: bool = True
+    """False for a loss whose minimum may be a local one."""
+    evaluations: int = 0
+    """Of the loss and its gradient."""
+    projections: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """What is known of the minimum, in words."""
+        spent = f"after {self.evaluations} evaluations"
+        if self.converged and not self.convex:
+            return f"Converged: loss {self.value:.4g} {spent}, a minimum that may be a local one."
+        share = (self.value - self.lower_bound) / self.value if self.value else 0.0
+        if self.converged and share <= 1.0 - 1e-9 and self.lower_bound > 0:
+            return (
+                f"Converged: the loss, {self.value:.4g}, is proved to be within {share:.1e} of its "
+                f"minimum {spent}."
+            )
+        if self.converged:
+            if self.value <= 1e-12:
+                return f"Converged: the loss is 0 {spent}."
+            return (
+                f"Converged: loss {self.value:.4g} {spent}, its gradient nearly 0. Without a ridge "
+                "nothing proves how near the minimum is."
+            )
+        proved = (
+            f"the minimum is at least {self.lower_bound:.4g}"
+            if self.lower_bound > 0
+            else "no bound on the minimum is proved"
+        )
+        return f"Not converged: loss {self.value:.4g} {spent}, {proved}. Allow more iterations."
 
 
 @dataclass(frozen=True)
@@ -36,13 +81,21 @@ class Certificate:
     trivial: bool
     """All predicted costs are 0, which explains anything where no margin is asked for."""
     reason: StopReason
+    convergence: Convergence | None = None
+    """How far from the minimum; None for training that has no one loss to minimize."""
 
     @classmethod
-    def of(cls, done: Sweep, tol: float, reason: StopReason) -> Certificate:
+    def of(
+        cls,
+        done: Evaluation,
+        tol: float,
+        reason: StopReason,
+        convergence: Convergence | None = None,
+    ) -> Certificate:
         inside = int((done.relative <= max(tol, PROJECTION)).sum())
         return cls(
             interpolates=inside == len(done.distance),
-            h=done.h,
+            h=0.5 * float(np.average(done.distance**2, weights=done.weights)),
             mean_distance=float(done.distance.mean()),
             max_distance=float(done.distance.max()),
             set_distance=float(np.sqrt((done.distance**2).sum())),
@@ -51,13 +104,44 @@ class Certificate:
             unsolved=done.unsolved,
             trivial=done.trivial,
             reason=reason,
+            convergence=convergence,
         )
+
+    # What DESIGN calls by these names; NaN and None where nothing was minimized as a whole.
+
+    @property
+    def value(self) -> float:
+        """The loss that was minimized, penalty included."""
+        return np.nan if self.convergence is None else self.convergence.value
+
+    @property
+    def lower_bound(self) -> float:
+        """What no model of this kind can go below."""
+        return 0.0 if self.convergence is None else self.convergence.lower_bound
+
+    @property
+    def gap(self) -> float:
+        """How far the loss can be above its minimum at most; `value` itself where nothing better
+        is proved."""
+        return self.value - self.lower_bound
+
+    @property
+    def relative_gap(self) -> float:
+        """`gap` as a share of `value`; 0 for a loss of 0."""
+        return self.gap / self.value if self.value else 0.0
+
+    @property
+    def converged(self) -> bool:
+        """Whether the minimum was reached, to `tol`."""
+        return self.convergence is not None and self.convergence.converged
 
     def __str__(self) -> str:
         told = [self._verdict()]
+        if self.convergence is not None:
+            told.append(self.convergence.sentence)
         # Minibatches are measured while the model moves, and the best model on validation data may
         # be an earlier one: then what ended the training is not said of the model that was kept.
-        if self.interpolates or self.reason is not StopReason.INTERPOLATED:
+        elif self.interpolates or self.reason is not StopReason.INTERPOLATED:
             told.append(self.reason.sentence)
         if self.trivial and self.interpolates:
             told.append(
@@ -73,13 +157,15 @@ class Certificate:
     def _verdict(self) -> str:
         if self.interpolates:
             return f"The model explains all {self.samples} decisions with the margin."
-        how = (
+        return (
             f"{self.inside} of {self.samples} predicted costs explain their decision with the "
-            f"margin; the others miss their set, by up to {self.max_distance:.3g} and on average "
-            f"over all by {self.mean_distance:.3g} (h = {self.h:.4g})."
+            f"margin; on average a cost is {self.mean_distance:.3g} away from explaining it, at "
+            f"most {self.max_distance:.3g} (h = {self.h:.4g})."
         )
-        between = "The distance between what the model can predict and what explains the decisions"
-        if self.reason is StopReason.NO_PROGRESS:
-            ending = "has stopped closing: no model of this kind seems to explain them all."
-            return f"{how} {between} is about {self.set_distance:.3g} and {ending}"
-        return f"{how} {between} is at most {self.set_distance:.3g}."
+
+
+def describe(
+    model: CostModel, features: Any, sets: Sets, *, threads: int | None = None
+) -> Evaluation:
+    """The plain distances of a model that is not changed any more."""
+    return Evaluator(sets, warm_start=False, threads=threads).look(model, features)

@@ -64,6 +64,27 @@ class Ragged:
         return result
 
 
+class Common:
+    """Features (n, p) of each entry that are the same for all of B samples, kept once."""
+
+    ndim = 3
+
+    def __init__(self, rows: np.ndarray, size: int, total: int | None = None) -> None:
+        self.rows, self._size = rows, size
+        self.total = size if total is None else total
+        """Samples of the data set that this is a part of."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return (self._size, *self.rows.shape)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, index: Any) -> Common:
+        return Common(self.rows, len(as_index(index, self._size, "samples")), self.total)
+
+
 def is_ragged(Z: Any) -> bool:
     """Whether contexts are a list of matrices rather than an array."""
     if isinstance(Z, Ragged):
@@ -79,6 +100,8 @@ def as_contexts(Z: Any, ndim: int = 2) -> Any:
     """
     if ndim == 3 and is_ragged(Z):
         return Z if isinstance(Z, Ragged) else Ragged(Z)
+    if isinstance(Z, Common):
+        return Z
     array = to_float64(Z, "Z")
     if array.ndim != ndim:
         hint = {1: " For one feature use `Z[:, None]`.", 3: ' Use model="shared" for these.'}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._arrays import is_torch, to_float64
 from ..errors import InputError, ShapeError
@@ -12,6 +13,7 @@ from ..forms import CostForm
 from ..mixed import MixedSets, Sets
 from ..optimality import OptimalitySet
 from ..oracle import SolveStatus
+from ..problem import LinearProgram
 from .contexts import check_length
 
 
@@ -114,6 +116,36 @@ def weighed(sets: Sets, weights: np.ndarray) -> Sets:
         )
     result = sets[:]
     result.weights = sets.weights * (weights / weights.max())
+    return result
+
+
+def in_units(sets: Sets, scale: Any) -> OptimalitySet:
+    """The sets of costs divided by `scale` (n,), entry by entry.
+
+    Costs in units of their own are costs of decisions in inverse units: the same alternatives, and
+    margins that count in those units too.
+    """
+    if not isinstance(sets, OptimalitySet) or not isinstance(sets.problem, LinearProgram):
+        raise InputError("`scale` is for decisions of one LinearProgram.")
+    unit, plain = to_float64(scale, "scale"), sets.problem
+    if unit.shape != (plain.n_variables,) or not (np.isfinite(unit) & (unit > 0)).all():
+        raise InputError(
+            f"`scale` must hold a finite number above 0 for each of the {plain.n_variables} cost "
+            f"entries; got shape {unit.shape}."
+        )
+    if plain.eq_rows.per_instance or plain.ub_rows.per_instance:
+        raise InputError("`scale` is for problems whose matrices are the same in every instance.")
+    inverse = sparse.diags_array(1.0 / unit)
+    problem = LinearProgram(
+        A_eq=plain.A_eq @ inverse if plain.eq_rows.shape[0] else None,
+        b_eq=plain.b_eq if plain.eq_rows.shape[0] else None,
+        A_ub=plain.A_ub @ inverse if plain.ub_rows.shape[0] else None,
+        b_ub=plain.b_ub if plain.ub_rows.shape[0] else None,
+        lb=plain.lb * unit,
+        ub=plain.ub * unit,
+    )
+    result = OptimalitySet(problem, sets.decisions * unit, sets.margins, tol=sets.tol)
+    result.weights = sets.weights
     return result
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class StopReason(Enum):
     """Why a fit ended; `sentence` says what that means."""
 
+    CONVERGED = "converged"
     INTERPOLATED = "interpolated"
     NO_PROGRESS = "no progress"
     CAP = "iteration cap"
@@ -30,6 +31,7 @@ class StopReason(Enum):
 
 
 _SENTENCES = {
+    StopReason.CONVERGED: "The minimum of the loss is reached, to `tol`.",
     StopReason.INTERPOLATED: "Every predicted cost lies in its set, to a relative distance of "
     "`tol`.",
     StopReason.NO_PROGRESS: "The loss has stopped falling: its relative decrease over the last "

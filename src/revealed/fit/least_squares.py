@@ -56,8 +56,24 @@ class RowFactor:
         self._R = np.linalg.qr(np.vstack(parts), mode="r")
         self.count = total
 
-    def inverse_root(self, ridge: float) -> tuple[np.ndarray, np.ndarray | None]:
-        """M with M M^T = (R^T R + ridge N)^+, and an orthonormal basis of the rows' span.
+    @property
+    def spread(self) -> np.ndarray:
+        """(k,) standard deviation of each feature about the mean; 0 for a constant feature."""
+        scale = np.linalg.norm(self._R, axis=0)
+        scale[scale <= _ROUNDING * np.sqrt(self.count) * self._largest] = 0.0
+        return scale / np.sqrt(max(self.count, 1))
+
+    def product(self, matrix: np.ndarray) -> np.ndarray:
+        """(R^T R) times a (k, r) matrix."""
+        return self._R.T @ (self._R @ matrix)
+
+    def inverse_root(
+        self, ridge: float, scale: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """M with M M^T = (R^T R + ridge N D^2)^+, and an orthonormal basis of the rows' span.
+
+        D is diagonal: `scale` (k,), or 1 for every feature. With a scale, the solution of minimum
+        norm is that of scaled features, and no basis is needed for it.
 
         The basis is None where the rows span everything. Where they do not (a constant feature,
         features that depend on each other, fewer rows than features), M M^T Z^T t is the solution
@@ -66,15 +82,16 @@ class RowFactor:
         """
         R, k = self._R, len(self.mean)
         if ridge:
-            R = np.vstack([R, np.sqrt(ridge * self.count) * np.eye(k)])
-        scale = np.linalg.norm(R, axis=0)
-        scale[scale <= _ROUNDING * np.sqrt(self.count) * self._largest] = 0.0  # constant
-        unscale = np.divide(1.0, scale, out=np.zeros(k), where=scale > 0)
+            D = np.eye(k) if scale is None else np.diag(scale)
+            R = np.vstack([R, np.sqrt(ridge * self.count) * D])
+        length = np.linalg.norm(R, axis=0)
+        length[length <= _ROUNDING * np.sqrt(self.count) * self._largest] = 0.0  # constant
+        unscale = np.divide(1.0, length, out=np.zeros(k), where=length > 0)
         _, s, Vt = np.linalg.svd(R * unscale, full_matrices=False)
         keep = s > _ROUNDING * (k + np.sqrt(self.count)) * s.max(initial=0.0)
         V = Vt[keep].T
         M = unscale[:, None] * V / s[keep]
-        if V.shape[1] == k:
+        if V.shape[1] == k or scale is not None:
             return M, None
-        basis = np.linalg.qr(scale[:, None] * V)[0]
+        basis = np.linalg.qr(length[:, None] * V)[0]
         return basis @ (basis.T @ M), basis

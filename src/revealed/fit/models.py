@@ -1,31 +1,41 @@
-"""Models of costs that are linear in what they learn: c = f(z), fitted by least squares.
+"""What solvers ask of a model of costs c = f(z), and the linear model that answers.
 
-All share one protocol, in the order in which POCS uses it:
+All models share one protocol, in the order in which POCS uses it:
 
     features = model.prepare(Z, n)         look at the data set once: map it, factor it
     costs = model.cost(features)           (B, n)
     model.add(features, costs, targets)    take in targets, chunk by chunk
     model.refit()                          least-squares fit to all targets taken in
 
-Letters: B samples, n cost entries, d features, p features of each entry.
+Letters: B samples, n cost entries, d features.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 
-from .._numbers import check_number, check_whole
-from ..errors import InputError, ShapeError
-from .contexts import Ragged, as_contexts, check_length
+from .._numbers import check_number
+from ..errors import ShapeError
+from .contexts import as_contexts, check_length
 from .least_squares import CHUNK, RowFactor, chunks
+
+
+class Slope(NamedTuple):
+    """The gradient of the penalized mean loss, as the bound on the minimum needs it."""
+
+    weights: float
+    """Squared length of its part in the penalized weights, measured against the penalty."""
+    level: np.ndarray
+    """(n,) its part in the intercepts, which are not penalized; 0 without intercepts."""
 
 
 class CostModel(Protocol):
     """What POCS and ERM ask of a model."""
 
-    ridge: float
+    @property
+    def ridge(self) -> float: ...
 
     def prepare(self, Z: Any, n: int, *, more: bool = False) -> Any:
         """The features of `Z`, checked and factored; `more` keeps what earlier data have told."""
@@ -35,8 +45,11 @@ class CostModel(Protocol):
         """(B, n) costs."""
         ...
 
-    def add(self, features: Any, costs: np.ndarray, targets: np.ndarray) -> None:
-        """Take in targets (B, n); `costs` is what the model itself says there."""
+    def add(
+        self, features: Any, costs: np.ndarray, targets: np.ndarray, count: float | None = None
+    ) -> None:
+        """Take in targets (B, n); `costs` is what the model itself says there, `count` the sum of
+        what the samples count (B unless said)."""
         ...
 
     def refit(self, step: float = 1.0) -> None:
@@ -56,43 +69,119 @@ class CostModel(Protocol):
         ...
 
 
+class ConvexModel(CostModel, Protocol):
+    """A model that is linear in what it learns, so that a solver can reach the minimum.
+
+    `point` and `gradient` are in coordinates in which the mean loss has a curvature of at most 1.
+    """
+
+    @property
+    def point(self) -> np.ndarray: ...
+
+    def move_to(self, point: np.ndarray) -> None: ...
+
+    def gradient(self) -> tuple[np.ndarray, Slope]:
+        """Of the penalized mean loss at the point, from what `add` has taken in."""
+        ...
+
+    def set_ridge(self, ridge: float) -> None: ...
+
+    # Of the dual problem (see `bound`), for y (K, b, n) or (b, n) of a chunk of samples:
+
+    def dual_lifts(self, y: np.ndarray) -> np.ndarray:
+        """(K, b, r): what each y adds to the sum that must be 0 for intercepts to be free."""
+        ...
+
+    def dual_pull(self, features: Any, y: np.ndarray) -> np.ndarray:
+        """What the y of all samples together pull the weights with."""
+        ...
+
+    def dual_penalty(self, pull: np.ndarray) -> float:
+        """|pull|^2, measured against the penalty."""
+        ...
+
+    def offset(self, features: Any) -> Any:
+        """The part of the costs that is given, not learned."""
+        ...
+
+    def curvature(self, features: Any, hessians: np.ndarray) -> np.ndarray:
+        """(N, N) in the coordinates of `point`: what Hessians (b, n, n) of samples in their costs
+        add up to."""
+        ...
+
+    def penalty_curvature(self) -> np.ndarray:
+        """(N, N) that of the penalty."""
+        ...
+
+
+def is_convex_model(model: Any) -> TypeGuard[ConvexModel]:
+    """Whether a model is linear in what it learns."""
+    return hasattr(model, "move_to")
+
+
 class LinearModel:
     """c = coef z + intercept, with `coef` (n, d) and `intercept` (n,), both 0 at the start.
 
     `ridge` adds ridge/2 |coef|^2 to the mean of 1/2 |c - target|^2, so its meaning does not change
-    with the number of samples; the intercept is free. Data that leave a choice (a constant
-    feature, features that depend on each other, fewer samples than features) get the coefficients
-    of smallest norm.
+    with the number of samples; the intercept is free. With `standardize` the penalty is that of
+    features of standard deviation 1, so it does not change with their units either; coefficients
+    stay in the units of the data. Data that leave a choice (a constant feature, features that
+    depend on each other, fewer samples than features) get the coefficients of smallest norm.
+
+    For solvers the model is a point of a space in which its mean loss has a curvature of at most 1:
+    `point`, `move_to` and `gradient` speak of whitened features, POCS moves by the negative
+    gradient there.
     """
 
     coef: np.ndarray
     intercept: np.ndarray
 
-    def __init__(self, *, fit_intercept: bool = True, ridge: float = 0.0) -> None:
+    def __init__(
+        self, *, fit_intercept: bool = True, ridge: float = 0.0, standardize: bool = False
+    ) -> None:
         check_number(ridge, "ridge")
         self.fit_intercept = fit_intercept
         self.ridge = float(ridge)
+        self.standardize = standardize
         self._rows: RowFactor | None = None
 
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> np.ndarray:
+    def prepare(
+        self, Z: Any, n: int, *, more: bool = False, samples: int | None = None
+    ) -> np.ndarray:
+        """`samples` is how many samples the rows of `Z` belong to: one each unless said."""
         Z = as_contexts(Z)
         self._allocate(Z.shape[1], n)
         if self._rows is None or not more:
-            self._rows = RowFactor(Z.shape[1], centre=self.fit_intercept)
+            self._rows, self._samples = RowFactor(Z.shape[1], centre=self.fit_intercept), 0
         for part in chunks(len(Z), max(CHUNK, 2 * Z.shape[1])):
             self._rows.add(Z[part])
-        self._root, basis = self._rows.inverse_root(self.ridge)
+        self._samples += len(Z) if samples is None else samples
+        basis = self._factor()
         if basis is not None and not more:
             self._keep_span(basis)
         return Z
 
+    def set_ridge(self, ridge: float) -> None:
+        """Another penalty on the same data, from the coefficients as they are."""
+        check_number(ridge, "ridge")
+        self.ridge = float(ridge)
+        self._factor()
+
     def cost(self, features: np.ndarray) -> np.ndarray:
         return features @ self.coef.T + self.intercept
 
-    def add(self, features: np.ndarray, costs: np.ndarray, targets: np.ndarray) -> None:
+    def add(
+        self,
+        features: np.ndarray,
+        costs: np.ndarray,
+        targets: np.ndarray,
+        count: float | None = None,
+    ) -> None:
         residual = targets - costs
         self._pull += residual.T @ features
         self._lift += residual.sum(axis=0)
+        self._count += len(features) if count is None else count
+        self._taken += len(features)
 
     def refit(self, step: float = 1.0) -> None:
         # A Newton step on the least-squares problem rather than its solution from scratch: the
@@ -101,15 +190,92 @@ class LinearModel:
         assert rows is not None, "`prepare` comes first"
         pull = self._pull - np.outer(self._lift, rows.mean)
         if self.ridge:
-            pull -= self.ridge * rows.count * self.coef
+            per_sample = self._samples / rows.count
+            total = (rows.count - self._taken + self._count) * per_sample
+            pull -= self.ridge * total * self._scale**2 * self.coef
         move = step * (pull @ self._root) @ self._root.T
         self.coef += move
         if self.fit_intercept:
             self.intercept += step * self._lift / rows.count - move @ rows.mean
-        self._pull[:], self._lift[:] = 0.0, 0.0
+        self._forget()
 
     def penalty(self) -> float:
-        return 0.5 * self.ridge * float((self.coef**2).sum())
+        scale = getattr(self, "_scale", 1.0)
+        return 0.5 * self.ridge * float(((scale * self.coef) ** 2).sum())
+
+    @property
+    def point(self) -> np.ndarray:
+        """Where the coefficients are in whitened features, the intercepts last."""
+        rows, root = self._rows, self._white
+        assert rows is not None, "`prepare` comes first"
+        # root^T (R^T R / samples + ridge D^2) root = 1, so this is the inverse of `move_to`.
+        back = rows.product(root) / self._samples
+        back += self.ridge * self._scale[:, None] ** 2 * root
+        level = self.intercept + self.coef @ rows.mean
+        here = [self.coef @ back]
+        if self.fit_intercept:
+            here.append(level[:, None] / self._level)
+        return np.hstack(here).ravel()
+
+    def move_to(self, point: np.ndarray) -> None:
+        """Take the coefficients of a point in whitened features."""
+        rows = self._rows
+        assert rows is not None, "`prepare` comes first"
+        here = point.reshape(len(self.coef), -1)
+        self.coef[:] = here[:, : self._white.shape[1]] @ self._white.T
+        if self.fit_intercept:
+            self.intercept[:] = here[:, -1] * self._level - self.coef @ rows.mean
+
+    def gradient(self) -> tuple[np.ndarray, Slope]:
+        """Of mean loss and penalty at the point, where what `add` took in are costs less gradients
+        of samples; and what tells how far the minimum is."""
+        rows = self._rows
+        assert rows is not None, "`prepare` comes first"
+        count = self._count * self._samples / rows.count
+        weights = -(self._pull - np.outer(self._lift, rows.mean)) / count
+        weights += self.ridge * self._scale**2 * self.coef
+        level = -self._lift / count if self.fit_intercept else np.zeros_like(self._lift)
+        self._forget()
+        here = [weights @ self._white]
+        if self.fit_intercept:
+            here.append(level[:, None] * self._level)
+        return np.hstack(here).ravel(), Slope(self.dual_penalty(weights), level)
+
+    def dual_lifts(self, y: np.ndarray) -> np.ndarray:
+        return y
+
+    def dual_pull(self, features: np.ndarray, y: np.ndarray) -> np.ndarray:
+        assert self._rows is not None, "`prepare` comes first"
+        return y.T @ (features - self._rows.mean)
+
+    def dual_penalty(self, pull: np.ndarray) -> float:
+        scaled = np.divide(pull, self._scale, out=np.zeros_like(pull), where=self._scale > 0)
+        return float((scaled**2).sum())
+
+    def offset(self, features: np.ndarray) -> float:
+        return 0.0
+
+    def whitened(self, features: np.ndarray) -> np.ndarray:
+        """(b, k): what a cost entry is linear in, the intercept's 1 last."""
+        assert self._rows is not None, "`prepare` comes first"
+        white = (features - self._rows.mean) @ self._white
+        if not self.fit_intercept:
+            return white
+        return np.hstack([white, np.full((len(white), 1), self._level)])
+
+    def curvature(self, features: np.ndarray, hessians: np.ndarray) -> np.ndarray:
+        w, n = self.whitened(features), hessians.shape[1]
+        k = w.shape[1]
+        pairs = (w[:, :, None] * w[:, None, :]).reshape(len(w), -1)
+        both = (pairs.T @ hessians.reshape(len(w), -1)).reshape(k, k, n, n)
+        return both.transpose(2, 0, 3, 1).reshape(n * k, n * k)
+
+    def penalty_curvature(self) -> np.ndarray:
+        k = self._white.shape[1] + self.fit_intercept
+        block = np.zeros((k, k))
+        scaled = self._scale[:, None] * self._white
+        block[: self._white.shape[1], : self._white.shape[1]] = self.ridge * scaled.T @ scaled
+        return np.kron(np.eye(len(self.coef)), block)
 
     def predict_cost(self, Z: Any) -> np.ndarray:
         Z = as_contexts(Z)
@@ -120,13 +286,14 @@ class LinearModel:
 
     def fit_targets(self, Z: Any, targets: np.ndarray) -> LinearModel:
         """Least-squares fit to targets (B, n)."""
-        return _fit_targets(self, Z, targets)
+        return fit_to_targets(self, Z, targets)
 
     def module(self) -> Any:
         import torch
 
         linear = torch.nn.Linear(1, 1, bias=self.fit_intercept, dtype=torch.float64)
         linear.weight = torch.nn.Parameter(torch.from_numpy(self.coef))
+        linear.penalty_scale = torch.from_numpy(self._scale)
         if self.fit_intercept:
             linear.bias = torch.nn.Parameter(torch.from_numpy(self.intercept))
         linear.out_features, linear.in_features = self.coef.shape
@@ -141,6 +308,23 @@ class LinearModel:
                 f"features; these data have {n} costs and {d} features. Start with a new model."
             )
         self._pull, self._lift = np.zeros((n, d)), np.zeros(n)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop the targets that were taken in."""
+        self._pull[:], self._lift[:] = 0.0, 0.0
+        self._count, self._taken = 0.0, 0
+
+    def _factor(self) -> np.ndarray | None:
+        """Whiten the features; what they span where that is not everything."""
+        rows = self._rows
+        assert rows is not None, "`prepare` comes first"
+        self._scale = rows.spread if self.standardize else np.ones(len(rows.mean))
+        ridge = self.ridge * self._samples / rows.count
+        self._root, basis = rows.inverse_root(ridge, self._scale if self.standardize else None)
+        self._white = np.sqrt(self._samples) * self._root
+        self._level = np.sqrt(self._samples / rows.count)
+        return basis
 
     def _keep_span(self, basis: np.ndarray) -> None:
         """Drop what the data cannot see from coefficients learnt earlier: the least norm again."""
@@ -150,187 +334,7 @@ class LinearModel:
         self.coef[:] = kept
 
 
-class SharedModel:
-    """c_j = w . phi_j + intercept, with features phi_j of each entry and shared weights w.
-
-    Contexts are (B, n, p), or a list of B matrices (n_b, p) where samples have different numbers of
-    entries. Fitted like a LinearModel with one output and as many rows as there are entries.
-    """
-
-    def __init__(self, *, fit_intercept: bool = True, ridge: float = 0.0) -> None:
-        self._rows = LinearModel(fit_intercept=fit_intercept, ridge=ridge)
-        self.ridge = self._rows.ridge
-
-    @property
-    def coef(self) -> np.ndarray:
-        """(p,) weights."""
-        return self._rows.coef[0]
-
-    @property
-    def intercept(self) -> np.ndarray:
-        """(1,) the same for every entry."""
-        return self._rows.intercept
-
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> Any:
-        Z = as_contexts(Z, ndim=3)
-        if Z.shape[1] != n:
-            raise ShapeError(
-                f"`Z` must have shape (B, {n}, p), features of each of the {n} cost entries; "
-                f"got {Z.shape}."
-            )
-        self._rows.prepare(_entries(Z), 1, more=more)
-        return Z
-
-    def cost(self, features: Any) -> np.ndarray:
-        return _as_costs(self._rows.cost(_entries(features))[:, 0], features)
-
-    def add(self, features: Any, costs: np.ndarray, targets: np.ndarray) -> None:
-        known = slice(None) if isinstance(features, np.ndarray) else features.real
-        costs, targets = costs[known].reshape(-1, 1), targets[known].reshape(-1, 1)
-        self._rows.add(_entries(features), costs, targets)
-
-    def refit(self, step: float = 1.0) -> None:
-        self._rows.refit(step)
-
-    def penalty(self) -> float:
-        return self._rows.penalty()
-
-    def predict_cost(self, Z: Any) -> np.ndarray:
-        Z = as_contexts(Z, ndim=3)
-        return _as_costs(self._rows.predict_cost(_entries(Z))[:, 0], Z)
-
-    def fit_targets(self, Z: Any, targets: np.ndarray) -> SharedModel:
-        """Least-squares fit to targets (B, n)."""
-        return _fit_targets(self, Z, targets)
-
-    def module(self) -> Any:
-        import torch
-
-        return torch.nn.Sequential(self._rows.module(), torch.nn.Flatten())  # (B, n, 1) -> (B, n)
-
-
-def _entries(features: Any) -> np.ndarray:
-    """(N, p): the features of all entries of all samples, one after the other."""
-    if isinstance(features, Ragged):
-        return features.rows
-    return features.reshape(-1, features.shape[2])
-
-
-def _as_costs(values: np.ndarray, features: Any) -> np.ndarray:
-    """(B, n) from a cost for each entry; filled up with 0 where samples differ in length."""
-    if not isinstance(features, Ragged):
-        return values.reshape(features.shape[:2])
-    result = np.zeros((len(features), features.width))
-    result[features.real] = values
-    return result
-
-
-class KernelModel:
-    """c = sum_i a_i k(z, z_i) + intercept, with k the polynomial or the Gaussian ("rbf") kernel.
-
-    Exact with `n_components=None`: every training context is a landmark z_i (memory B^2). With a
-    number, that many are drawn with `seed` (Nystroem). Either way the model is linear in features
-    whose inner products are the kernel, so `ridge` penalises the norm of the function. The
-    landmarks are those of the first data the model sees.
-    """
-
-    landmarks: np.ndarray | None = None
-    """(components, d)"""
-
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        n_components: int | None = None,
-        fit_intercept: bool = True,
-        ridge: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        if kernel not in ("rbf", "poly"):
-            raise InputError(f'`kernel` must be "rbf" or "poly"; got {kernel!r}.')
-        if n_components is not None:
-            check_whole(n_components, "n_components", 1)
-        if gamma is not None:
-            check_number(gamma, "gamma")
-        self._kernel = {"metric": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
-        self.n_components = n_components
-        self.seed = seed
-        self._linear = LinearModel(fit_intercept=fit_intercept, ridge=ridge)
-        self.ridge = self._linear.ridge
-
-    @property
-    def coef(self) -> np.ndarray:
-        """(n, rank) weights of the kernel's features."""
-        return self._linear.coef
-
-    @property
-    def intercept(self) -> np.ndarray:
-        """(n,)"""
-        return self._linear.intercept
-
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> np.ndarray:
-        Z = as_contexts(Z)
-        if self.landmarks is None:
-            self._choose_landmarks(Z)
-        return self._linear.prepare(self._features(Z), n, more=more)
-
-    def cost(self, features: np.ndarray) -> np.ndarray:
-        return self._linear.cost(features)
-
-    def add(self, features: np.ndarray, costs: np.ndarray, targets: np.ndarray) -> None:
-        self._linear.add(features, costs, targets)
-
-    def refit(self, step: float = 1.0) -> None:
-        self._linear.refit(step)
-
-    def penalty(self) -> float:
-        return self._linear.penalty()
-
-    def predict_cost(self, Z: Any) -> np.ndarray:
-        return self._linear.cost(self._features(as_contexts(Z)))
-
-    def fit_targets(self, Z: Any, targets: np.ndarray) -> KernelModel:
-        """Least-squares fit to targets (B, n)."""
-        return _fit_targets(self, Z, targets)
-
-    def module(self) -> Any:
-        return self._linear.module()
-
-    def _choose_landmarks(self, Z: np.ndarray) -> None:
-        count = self.n_components or len(Z)
-        if count < len(Z):
-            chosen = np.random.default_rng(self.seed).choice(len(Z), count, replace=False)
-            Z = Z[np.sort(chosen)]
-        self.landmarks = np.array(Z)
-        # K = U S U^T, so k(z, landmarks) U S^-1/2 has the kernel as its inner product. Directions
-        # that are nothing but rounding are left out: divided by their S they would be noise.
-        S, U = np.linalg.eigh(self._against_landmarks(self.landmarks))
-        keep = S > len(S) * np.finfo(float).eps * S.max(initial=0.0)
-        self._root = U[:, keep] / np.sqrt(S[keep])
-
-    def _against_landmarks(self, Z: np.ndarray) -> np.ndarray:
-        from sklearn.metrics.pairwise import pairwise_kernels
-
-        with np.errstate(over="ignore"):
-            values = pairwise_kernels(Z, self.landmarks, filter_params=True, **self._kernel)
-        if not np.isfinite(values).all():
-            raise InputError(
-                "The kernel of some contexts is too large for a number. Scale the features, or "
-                "choose a smaller `gamma` or `degree`."
-            )
-        return values
-
-    def _features(self, Z: np.ndarray) -> np.ndarray:
-        known = "no" if self.landmarks is None else self.landmarks.shape[1]
-        if Z.shape[1] != known:
-            raise ShapeError(f"The model has learnt from {known} features; `Z` has {Z.shape[1]}.")
-        return np.vstack([self._against_landmarks(Z[p]) @ self._root for p in chunks(len(Z))])
-
-
-def _fit_targets(model: Any, Z: Any, targets: Any) -> Any:
+def fit_to_targets(model: Any, Z: Any, targets: Any) -> Any:
     targets = np.asarray(targets, dtype=float)
     check_length(len(Z), len(targets))
     features = model.prepare(Z, targets.shape[1])

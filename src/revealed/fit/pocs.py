@@ -16,13 +16,15 @@ from collections.abc import Callable
 from typing import Any
 
 from .._numbers import check_number, check_whole
+from ..errors import InputError
 from ..mixed import Sets
-from .certificate import Certificate
+from .bound import lower_bound
+from .certificate import Certificate, Convergence, describe
 from .contexts import check_data
+from .evaluation import DistanceLoss, Evaluation, Evaluator
 from .history import History, StopReason, has_stalled
-from .models import CostModel
+from .models import CostModel, is_convex_model
 from .progress import progress
-from .sweep import WarmStart, sweep
 
 Monitor = Callable[[CostModel], dict[str, Any]]
 
@@ -32,6 +34,7 @@ def pocs(
     Z: Any,
     sets: Sets,
     *,
+    loss: DistanceLoss | None = None,
     max_iter: int = 150,
     tol: float = 1e-6,
     window: int = 10,
@@ -57,27 +60,60 @@ def pocs(
     check_number(tol, "tol", " 0 runs up to `max_iter`.")
     check_data(len(Z), sets)
     features = model.prepare(Z, sets.n_parameters)
-    warm = WarmStart(len(sets), keep=warm_start)
+    evaluator = Evaluator(sets, loss, warm_start=warm_start, threads=threads)
+    _refuse_kinks(evaluator.loss)
     history, fitting = History(), 0.0
     with progress("POCS", max_iter, verbose=verbose) as show:
         while history.reason is None:
-            done = sweep(model, features, sets, warm=warm, threads=threads)
+            done = evaluator(model, features)
             row = {"iteration": len(history), "loss": done.h + model.penalty()} | done.row()
             row["fit_seconds"] += fitting
             history.append(row | (monitor(model) if monitor else {}))
             show(history.rows[-1])
-            history.reason = _reason(history, max_iter, tol, window)
+            history.reason = _reason(history, max_iter, tol, window, evaluator.loss)
             started = time.perf_counter()
             if history.reason is None:
                 model.refit()
             fitting = time.perf_counter() - started
-    history.certificate = Certificate.of(done, tol, history.reason)
+    facts = _convergence(model, features, evaluator, done, history)
+    if evaluator.loss != DistanceLoss():
+        done = describe(model, features, sets, threads=threads)
+    history.certificate = Certificate.of(done, tol, history.reason, facts)
     return history
 
 
-def _reason(history: History, max_iter: int, tol: float, window: int) -> StopReason | None:
-    if history.rows[-1]["max_relative"] <= tol:
+def _reason(
+    history: History, max_iter: int, tol: float, window: int, loss: DistanceLoss
+) -> StopReason | None:
+    if history.rows[-1]["max_relative"] <= tol and not loss.noise:
         return StopReason.INTERPOLATED
     if has_stalled([row["loss"] for row in history.rows[-1 - window :]], tol, window):
         return StopReason.NO_PROGRESS
     return StopReason.CAP if len(history) > max_iter else None
+
+
+def _convergence(
+    model: CostModel, features: Any, evaluator: Evaluator, done: Evaluation, history: History
+) -> Convergence:
+    """How far from the minimum the last evaluation was; models of any kind give no bound."""
+    value, bound = done.h + model.penalty(), 0.0
+    spent, made = evaluator.evaluations, evaluator.projections
+    if is_convex_model(model):
+        _, slope = model.gradient()
+        bound = lower_bound(model, features, evaluator, value, slope)
+    return Convergence(
+        value=value,
+        lower_bound=min(bound, value),
+        converged=history.reason is StopReason.INTERPOLATED and not model.ridge,
+        convex=evaluator.loss.is_convex,
+        evaluations=spent,
+        projections=made,
+    )
+
+
+def _refuse_kinks(loss: DistanceLoss) -> None:
+    if loss.power in (1, "bounded"):
+        raise InputError(
+            f"POCS needs a squared distance or Huber's form, whose gradient it may follow all the "
+            f"way; power={loss.power!r} needs solver='lbfgs'."
+        )

@@ -18,8 +18,8 @@ from ..errors import InputError
 from ..losses import DecisionLoss, ProjectionLoss
 from ..mixed import Sets
 from .contexts import LARGEST
+from .evaluation import Tally
 from .models import CostModel
-from .sweep import Tally
 from .torch_model import OPTIMISERS, TorchModel, make_optimiser, penalty, to_module
 
 DEFAULT_STEPS = {"armijo": 1.0, "preconditioned": 1.0, "sgd": 0.1, "adam": 0.01, "adagrad": 0.1}
@@ -49,7 +49,7 @@ class Objective:
 
     def row(self) -> dict[str, Any]:
         """What the batches counted were like: the columns of a History that come from a pass."""
-        row = self.tally.sweep().row() if self.measures_distance else self.tally.seconds()
+        row = self.tally.result().row() if self.measures_distance else self.tally.seconds()
         return row | {"loss": self._total / self._samples}
 
     @property

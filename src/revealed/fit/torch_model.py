@@ -84,7 +84,9 @@ class TorchModel:
             self.torch_module.train(training)
         return torch.cat(parts).to("cpu", torch.float64).numpy()
 
-    def add(self, features: Tensor, costs: np.ndarray, targets: np.ndarray) -> None:
+    def add(
+        self, features: Tensor, costs: np.ndarray, targets: np.ndarray, count: float | None = None
+    ) -> None:
         self._targets.append(targets)  # chunks come in the order of the prepared features
 
     def refit(self, step: float = 1.0) -> None:
@@ -146,11 +148,17 @@ def make_optimiser(name: str, module: nn.Module, step: float) -> torch.optim.Opt
 
 
 def penalty(module: nn.Module, ridge: float) -> Tensor | float:
-    """ridge/2 times the sum of squares of all parameters but biases."""
+    """ridge/2 times the sum of squares of all parameters but biases, those of a linear model in
+    the units that its penalty is in."""
     if not ridge:
         return 0.0
-    weights = [p for name, p in module.named_parameters() if name.rpartition(".")[2] != "bias"]
-    return 0.5 * ridge * torch.stack([w.square().sum() for w in weights]).sum()
+    squares = [
+        (p * getattr(part, "penalty_scale", 1.0)).square().sum()
+        for part in module.modules()
+        for name, p in part.named_parameters(recurse=False)
+        if name != "bias"
+    ]
+    return 0.5 * ridge * torch.stack(squares).sum()
 
 
 def to_module(features: Any, module: nn.Module) -> Tensor:

@@ -150,7 +150,7 @@ def erm(
                 # A resumed run has no warm starts either, so that both go the same way.
                 loss.forget()
     if objective.measures_distance:
-        history.certificate = Certificate.of(objective.tally.sweep(), s.tol, history.reason)
+        history.certificate = Certificate.of(objective.tally.result(), s.tol, history.reason)
     return history
 
 

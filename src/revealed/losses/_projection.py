@@ -26,12 +26,12 @@ from ..mixed import MixedSets, Sets, padded
 from ..optimality import OptimalitySet
 from ..problem import LinearProgram
 from ..projection import Projection, ProjectionStatus, project
+from ..projection.distance import BENT, check_delta, check_power, length_of, value_and_gradient
 from ..projection.gpu import DeviceSets, project_on_device
 from ..projection.project import on_device_of
 from ..projection.result import refuse_empty
 from ._base import DecisionLoss, check_same_form, own_instances, refuse_non_tensor
 from ._device import OnDevice, distance_on_device, with_device_weights
-from ._distance import BENT, check_delta, check_power, length_of, value_and_gradient
 from ._memory import Memory, as_keys
 from ._reduce import (
     check_reduction,

@@ -8,8 +8,8 @@ can be felt. The forms are those of `_distance`, the bounded one excepted.
 import triton
 import triton.language as tl
 
+from ..projection.distance import INSIDE as _INSIDE
 from ..projection.gpu.passes import line_of
-from ._distance import INSIDE as _INSIDE
 
 INSIDE = tl.constexpr(_INSIDE)
 

@@ -16,10 +16,10 @@ from ..optimality import OptimalitySet
 from ..problem import LinearProgram
 from ..problems._checks import positive_int
 from ..projection import project
+from ..projection.distance import check_delta, check_power, length_of, value_and_gradient
 from ..projection.gpu import project_on_device
 from ._base import Batch
 from ._device import COARSE, distance_on_device
-from ._distance import check_delta, check_power, length_of, value_and_gradient
 from ._options import check_margin, check_positive
 from ._random import RandomLoss
 
@@ -37,7 +37,9 @@ class SmoothedProjectionLoss(RandomLoss):
     perturbs and projects. Convex in c like the plain distance (`power=1` averages the distance
     itself), and no margin is needed to keep c = 0 out: the noise sets the scale, and only the ratio
     of margin to sigma changes what is learned. Half of sigma did a little better than 0 in trials.
-    Draws come in pairs xi, -xi.
+    Draws come in pairs xi, -xi. With `fixed` every call on the CPU draws the same numbers, as a
+    line search on full batches needs. `margin=None` takes the margin of the sets it is given (0.5
+    for raw decisions).
 
     Needs no true costs. No oracle call; `n_samples` projections for each sample.
     """
@@ -49,20 +51,22 @@ class SmoothedProjectionLoss(RandomLoss):
     def __init__(
         self,
         problem: LinearProgram,
-        margin: float = 0.5,
+        margin: float | None = 0.5,
         *,
         sigma: float = 1.0,
         n_samples: int = 10,
         power: int | str = 2,
         delta: float = 1.0,
         seed: int = 0,
+        fixed: bool = False,
         threads: int | None = None,
         reduction: str = "mean",
     ) -> None:
         super().__init__(problem, seed=seed, reduction=reduction)
         check_power(power)
         check_delta(delta)
-        self.margin, self.power, self.delta = check_margin(margin), power, float(delta)
+        self.margin = None if margin is None else check_margin(margin)
+        self.power, self.delta, self.fixed = power, float(delta), fixed
         self.threads = threads
         self.sigma = check_positive(sigma, "sigma")
         self.n_samples = positive_int(n_samples, "n_samples")
@@ -77,6 +81,8 @@ class SmoothedProjectionLoss(RandomLoss):
         if device.type == "cuda":
             half = self.stream(device).draw(some)
         else:
+            if self.fixed:
+                self.generator.manual_seed(self.seed)
             half = torch.randn(some, generator=self.generator)
         return torch.cat([half, -half])[: shape[0]]
 
@@ -101,7 +107,7 @@ class SmoothedProjectionLoss(RandomLoss):
         sets = batch.device_sets
         if sets is None:
             sets = self._sets(batch).to(costs.device)
-        if sets.table.margin != self.margin:
+        if self.margin not in (None, sets.table.margin):
             self._refuse_margins()
         rounds = torch.arange(len(sets), device=sets.device).repeat(self.n_samples)
         own = sets[rounds]
@@ -111,8 +117,9 @@ class SmoothedProjectionLoss(RandomLoss):
 
     def _sets(self, batch: Batch) -> OptimalitySet:
         if batch.sets is None:
-            return OptimalitySet(batch.problem, batch.decisions.cpu().numpy(), self.margin)
-        if (batch.sets.margins != self.margin).any():
+            margin = 0.5 if self.margin is None else self.margin
+            return OptimalitySet(batch.problem, batch.decisions.cpu().numpy(), margin)
+        if self.margin is not None and (batch.sets.margins != self.margin).any():
             self._refuse_margins()
         return batch.sets
 

@@ -6,8 +6,8 @@
     power="bounded" delta^2 (1 - exp(-dist^2 / 2 delta^2)), not convex: 1/2 dist^2 near the set, and
                     what is many delta away is given up
 
-Plain arithmetic, so that numpy arrays and tensors of any device go through it alike. Letters: B
-samples, n cost entries.
+Plain arithmetic, so that numpy arrays and tensors of any device go through it alike, and torch is
+not needed. Letters: B samples, n cost entries.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from ..errors import InputError
-from ..projection import Projection
+from .result import Projection
 
 POWERS = (1, 2, "huber", "bounded")
+ROUNDED = "rounded"
+"""Huber's form over delta: the plain distance without its kink, for solvers that approach it."""
 BENT = ("huber", "bounded")
 """Those for which `delta` means something."""
 INSIDE = 1e-10
@@ -46,12 +46,17 @@ def _huber(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
     return near * (distance - 0.5 * near), near / (distance + (distance == 0))
 
 
+def _rounded(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
+    value, factor = _huber(distance, outside, delta)
+    return value / delta, factor / delta
+
+
 def _bounded(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
     exponent = -0.5 * (distance / delta) ** 2
     kept, lost = (
-        (exponent.exp(), -exponent.expm1())
-        if isinstance(exponent, Tensor)
-        else (np.exp(exponent), -np.expm1(exponent))
+        (np.exp(exponent), -np.expm1(exponent))
+        if isinstance(exponent, np.ndarray)
+        else (exponent.exp(), -exponent.expm1())
     )
     return delta * delta * lost, kept
 
@@ -61,6 +66,7 @@ _FORMS: dict[Any, Callable[[Any, Any, float], tuple[Any, Any]]] = {
     1: _plain,
     "huber": _huber,
     "bounded": _bounded,
+    ROUNDED: _rounded,
 }
 
 
@@ -76,9 +82,9 @@ def value_and_gradient(
 
 def length_of(q: Any, margins: Any) -> Any:
     """(B,): |q|, or the margin where that is more: what a distance is small or large against."""
-    if isinstance(q, Tensor):
-        return torch.maximum(torch.linalg.vector_norm(q.double(), dim=1), margins)
-    return np.maximum(np.sqrt(np.einsum("ij,ij->i", q, q)), margins)
+    if isinstance(q, np.ndarray):
+        return np.maximum(np.sqrt(np.einsum("ij,ij->i", q, q)), margins)
+    return q.double().norm(dim=1).maximum(margins)
 
 
 def check_power(power: Any) -> None:

@@ -1,0 +1,271 @@
+"""The mean loss of a model over a data set, and its gradient: predict, project, add up.
+
+    F = mean_i  mean_k  phi(dist(f(z_i) + noise xi_ik, C_i))
+
+`phi` is a form of the distance (squared, plain, Huber, bounded); xi_ik are normal draws in pairs of
+opposite sign, drawn once for a whole fit, so F stays convex and deterministic. Without noise there
+is one term per sample, the plain distance. Letters: B samples, n cost entries, K draws.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..mixed import MixedSets, Sets
+from ..projection import Projection, project
+from ..projection.distance import ROUNDED, check_delta, check_power, length_of, value_and_gradient
+from ..projection.result import refuse_empty
+from .least_squares import CHUNK, chunks
+from .models import ConvexModel, CostModel
+
+CACHED = 2e7
+"""Entries of sets that a fit keeps cut into chunks; larger ones are cut anew in every pass."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistanceLoss:
+    """Which function of the distance is averaged over samples."""
+
+    power: int | str = 2
+    """2 for 1/2 distance^2, 1 for the distance, "huber" (bends at `delta`), "bounded"."""
+    delta: float = 1.0
+    noise: float = 0.0
+    """Standard deviation of the draws added to a prediction; 0 for the plain distance."""
+    draws: int = 8
+    """An even number; of no meaning without noise."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.power != ROUNDED:
+            check_power(self.power)
+        check_delta(self.delta)
+
+    @property
+    def count(self) -> int:
+        """Projections for each sample."""
+        return self.draws if self.noise else 1
+
+    @property
+    def is_convex(self) -> bool:
+        return self.power != "bounded"
+
+    @property
+    def longest_gradient(self) -> float:
+        """In the costs of a sample; the conjugate of the loss is infinite beyond."""
+        return {1: 1.0, ROUNDED: 1.0, "huber": self.delta}.get(self.power, np.inf)
+
+    @property
+    def conjugate_square(self) -> float:
+        """The factor of |y|^2 in the conjugate."""
+        return {1: 0.0, ROUNDED: 0.5 * self.delta}.get(self.power, 0.5)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How far the costs of a model were from the sets, sample by sample."""
+
+    distance: np.ndarray
+    """(B,)"""
+    relative: np.ndarray
+    """(B,) distance over the length of the cost or, where that is more, the margin."""
+    unsolved: int
+    """Projections that missed their tolerance."""
+    trivial: bool
+    """Whether every predicted cost is 0 and so is the margin: such costs explain anything."""
+    projection_seconds: float
+    fit_seconds: float
+    weights: np.ndarray
+    """(B,) what each sample counts."""
+    h: float
+    """The mean loss, samples counted by their weights: of 1/2 distance^2 unless another form of the
+    distance was asked for."""
+
+    def row(self) -> dict[str, Any]:
+        """The columns of a History that come from a pass."""
+        return {
+            "h": self.h,
+            "mean_distance": float(self.distance.mean()),
+            "max_distance": float(self.distance.max()),
+            "max_relative": float(self.relative.max()),
+            "unsolved": self.unsolved,
+            "projection_seconds": self.projection_seconds,
+            "fit_seconds": self.fit_seconds,
+        }
+
+
+class Tally:
+    """Gathers an Evaluation batch by batch."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._distance: list[np.ndarray] = []
+        self._size: list[np.ndarray] = []
+        self._weights: list[np.ndarray] = []
+        self._total, self._counted = 0.0, 0.0
+        self._unsolved = 0
+        self.projecting = 0.0
+        """Seconds spent in projections; whoever projects adds to it."""
+
+    def add(self, near: Any, size: Any, weights: Any, value: Any = None) -> None:
+        """Count a batch: a Projection, the length of each cost or its margin if that is more, what
+        each sample counts, and its loss (1/2 distance^2 unless given).
+
+        A size of 0 is that of a cost of 0 with no margin.
+        """
+        self._distance.append(near.distance)
+        self._size.append(size)
+        self._weights.append(weights)
+        self._total += float(weights @ (0.5 * near.distance**2 if value is None else value))
+        self._counted += float(weights.sum())
+        if not near.solved.all():
+            self._unsolved += int(np.sum(~near.solved))
+
+    def result(self) -> Evaluation:
+        """The batches in the order in which they came."""
+        distance, size = np.concatenate(self._distance), np.concatenate(self._size)
+        # A cost of 0 has no size of its own; where it does not explain its decision (no linear
+        # program's, but a quadratic one's) the distance itself is what is left to go by.
+        relative = np.divide(distance, size, out=distance.copy(), where=size > 0)
+        rest = self.seconds()["fit_seconds"]
+        return Evaluation(
+            distance=distance,
+            relative=relative,
+            unsolved=self._unsolved,
+            trivial=not (size.any() or distance.any()),
+            projection_seconds=self.projecting,
+            fit_seconds=rest,
+            weights=np.concatenate(self._weights),
+            h=self._total / self._counted,
+        )
+
+    def seconds(self) -> dict[str, float]:
+        """Time so far: in projections, or whatever else the loss asks of a solver, and beside."""
+        rest = time.perf_counter() - self._started - self.projecting
+        return {"projection_seconds": self.projecting, "fit_seconds": rest}
+
+
+class Evaluator:
+    """The mean loss of models on one data set; call it with a model and its features.
+
+    Multipliers of the last projections are kept (`warm_start`), so that the next evaluation starts
+    from them: one number for each row of the problem, sample and draw.
+    """
+
+    def __init__(
+        self,
+        sets: Sets,
+        loss: DistanceLoss | None = None,
+        *,
+        warm_start: bool = True,
+        cache: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        self.sets, self.loss = sets, loss or DistanceLoss()
+        self.evaluations, self.projections = 0, 0
+        self._warm_start, self.threads = warm_start, threads
+        self._parts = chunks(len(sets), max(1, CHUNK // self.loss.count))
+        self._multipliers: list[np.ndarray | None] = [None] * len(self._parts)
+        entries = len(sets) * sets.n_parameters * self.loss.count
+        self._cache: dict[int, Any] | None = {} if cache and entries <= CACHED else None
+        self._half = self._draw() if self.loss.noise else None
+
+    def __call__(self, model: CostModel, features: Any) -> Evaluation:
+        """Evaluate, and let the model take in what moves it down: costs less gradients."""
+        return self._pass(model, features, learn=True)
+
+    def look(self, model: CostModel, features: Any) -> Evaluation:
+        """Evaluate a model that learns nothing from it."""
+        return self._pass(model, features, learn=False)
+
+    def _pass(self, model: CostModel, features: Any, *, learn: bool) -> Evaluation:
+        tally = Tally()
+        for k, part in enumerate(self._parts):
+            costs, own = model.cost(features[part]), self._of(k)
+            before = time.perf_counter()
+            near, value, gradient = self._each(costs, k)
+            tally.projecting += time.perf_counter() - before
+            weights = own.weights[: len(costs)]
+            size = length_of(costs, own.margins[: len(costs)])
+            tally.add(near, size, weights, value)
+            if learn:
+                move = gradient if (weights == 1.0).all() else weights[:, None] * gradient
+                model.add(features[part], costs, costs - move, float(weights.sum()))
+        self.evaluations += 1
+        self.projections += len(self.sets) * self.loss.count
+        return tally.result()
+
+    def sample(
+        self, model: CostModel, features: Any, index: np.ndarray, draw: np.ndarray
+    ) -> tuple[np.ndarray, Any, Projection]:
+        """Some samples, each with one of its draws: costs (b, n), their sets, their projections."""
+        costs, own = model.cost(features), self.sets[index]
+        if self._half is not None:
+            sign = np.where(draw < len(self._half), 1.0, -1.0)[:, None]
+            costs = costs + sign * self._half[draw % len(self._half), index]
+        self.projections += len(index)
+        return costs, own, project(costs, own, threads=self.threads)
+
+    def dual_parts(self, model: ConvexModel, features: Any) -> Any:
+        """Chunk by chunk at the model's costs, for a bound on the minimum: features, weights (b,),
+        and of every draw its gradient y (K, b, n) and <y, noise + offset - projection> (K, b)."""
+        for k, part in enumerate(self._parts):
+            costs, own = model.cost(features[part]), self._of(k)
+            Q = self._noisy(costs, k)
+            near = self._project(Q, own, k)
+            size = length_of(Q, own.margins)
+            _, y = value_and_gradient(Q, near, size, self.loss.power, self.loss.delta)
+            shape = (self.loss.count, len(costs), costs.shape[1])
+            y = y.reshape(shape)
+            free = costs - model.offset(features[part])
+            along = (y * ((Q - near.point).reshape(shape) - free)).sum(axis=2)
+            yield features[part], own.weights[: len(costs)], y, along
+
+    def _each(self, costs: np.ndarray, k: int) -> tuple[Projection, np.ndarray, np.ndarray]:
+        """Projections, losses (b,) and gradients (b, n) of a chunk, averaged over draws."""
+        Q, own = self._noisy(costs, k), self._of(k)
+        near = self._project(Q, own, k)
+        size = length_of(Q, own.margins)
+        value, gradient = value_and_gradient(Q, near, size, self.loss.power, self.loss.delta)
+        if self._half is None:
+            return near, value, gradient
+        shape = (self.loss.count, len(costs))
+        mean = {name: getattr(near, name).reshape(shape) for name in ("distance", "solved")}
+        near = replace(near, distance=mean["distance"].mean(0), solved=mean["solved"].all(0))
+        return near, value.reshape(shape).mean(0), gradient.reshape(*shape, -1).mean(0)
+
+    def _project(self, Q: np.ndarray, own: Sets, k: int) -> Projection:
+        near = project(Q, own, warm_start=self._multipliers[k], threads=self.threads)
+        refuse_empty(near)
+        if self._warm_start:
+            self._multipliers[k] = near.multipliers
+        return near
+
+    def _noisy(self, costs: np.ndarray, k: int) -> np.ndarray:
+        """(K b, n): the costs of a chunk with every draw, draw after draw."""
+        if self._half is None:
+            return costs
+        noise = self._half[:, self._parts[k]]
+        return np.concatenate([costs + noise, costs - noise]).reshape(-1, costs.shape[1])
+
+    def _draw(self) -> np.ndarray:
+        """(K / 2, B, n): half of the draws; the others are their opposites."""
+        shape = (self.loss.draws // 2, len(self.sets), self.sets.n_parameters)
+        half = self.loss.noise * np.random.default_rng(self.loss.seed).standard_normal(shape)
+        if isinstance(self.sets, MixedSets):  # entries that an instance does not have stay 0
+            half[:, np.arange(shape[2]) >= self.sets.sizes[:, None]] = 0.0
+        return half
+
+    def _of(self, k: int) -> Any:
+        """The sets of a chunk, once for every draw."""
+        if self._cache is not None and k in self._cache:
+            return self._cache[k]
+        part = self._parts[k]
+        chosen = np.tile(np.arange(part.start, part.stop), self.loss.count)
+        own = self.sets[chosen] if self.loss.noise else self.sets[part]
+        if self._cache is not None:
+            self._cache[k] = own
+        return own

@@ -1,0 +1,402 @@
+"""Models that are linear in features they make themselves: shared coefficients, quadratic, kernels.
+
+Letters: B samples, n cost entries, d features, p features of each entry.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._numbers import check_number, check_whole
+from ..errors import InputError, ShapeError
+from .contexts import Common, Ragged, as_contexts
+from .least_squares import RowFactor, chunks
+from .models import LinearModel, Slope, fit_to_targets
+
+
+class Standardizer(NamedTuple):
+    """Contexts -> contexts of mean 0 and standard deviation 1; a constant feature becomes 0."""
+
+    mean: np.ndarray
+    """(d,)"""
+    scale: np.ndarray
+    """(d,), inf for a constant feature."""
+
+    @classmethod
+    def of(cls, Z: np.ndarray) -> Standardizer:
+        rows = RowFactor(Z.shape[1], centre=True)
+        for part in chunks(len(Z), max(2048, 2 * Z.shape[1])):
+            rows.add(Z[part])
+        return cls(rows.mean, np.where(rows.spread > 0, rows.spread, np.inf))
+
+    def __call__(self, Z: np.ndarray) -> np.ndarray:
+        return (Z - self.mean) / self.scale
+
+
+class _OnFeatures:
+    """A model that is a LinearModel on features it makes itself."""
+
+    _linear: LinearModel
+
+    @property
+    def ridge(self) -> float:
+        return self._linear.ridge
+
+    @property
+    def point(self) -> np.ndarray:
+        return self._linear.point
+
+    def move_to(self, point: np.ndarray) -> None:
+        self._linear.move_to(point)
+
+    def gradient(self) -> tuple[np.ndarray, Slope]:
+        return self._linear.gradient()
+
+    def set_ridge(self, ridge: float) -> None:
+        self._linear.set_ridge(ridge)
+
+    def cost(self, features: Any) -> np.ndarray:
+        return self._linear.cost(features)
+
+    def add(
+        self, features: Any, costs: np.ndarray, targets: np.ndarray, count: float | None = None
+    ) -> None:
+        self._linear.add(features, costs, targets, count)
+
+    def refit(self, step: float = 1.0) -> None:
+        self._linear.refit(step)
+
+    def penalty(self) -> float:
+        return self._linear.penalty()
+
+    def dual_lifts(self, y: np.ndarray) -> np.ndarray:
+        return self._linear.dual_lifts(y)
+
+    def dual_pull(self, features: Any, y: np.ndarray) -> np.ndarray:
+        return self._linear.dual_pull(features, y)
+
+    def dual_penalty(self, pull: np.ndarray) -> float:
+        return self._linear.dual_penalty(pull)
+
+    def offset(self, features: Any) -> Any:
+        return self._linear.offset(features)
+
+    def curvature(self, features: Any, hessians: np.ndarray) -> np.ndarray:
+        return self._linear.curvature(features, hessians)
+
+    def penalty_curvature(self) -> np.ndarray:
+        return self._linear.penalty_curvature()
+
+    def module(self) -> Any:
+        return self._linear.module()
+
+
+class SharedModel(_OnFeatures):
+    """c_j = w . phi_j + intercept, with features phi_j of each entry and shared weights w.
+
+    Contexts are (B, n, p); a list of B matrices (n_b, p) where samples have different numbers of
+    entries; or `Common` features (n, p), the same for every sample. Fitted like a LinearModel with
+    one output and as many rows as there are entries. `ridge` adds ridge/2 |w|^2 to the mean over
+    samples. `given` maps the numbers of features whose weight is known to that weight.
+    """
+
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool = True,
+        ridge: float = 0.0,
+        standardize: bool = False,
+        given: dict[int, float] | None = None,
+    ) -> None:
+        self._linear = LinearModel(
+            fit_intercept=fit_intercept, ridge=ridge, standardize=standardize
+        )
+        self.given = dict(given or {})
+        self._p: int | None = None
+
+    @property
+    def coef(self) -> np.ndarray:
+        """(p,) weights, those given among them."""
+        if not self.given:
+            return self._linear.coef[0]
+        full = np.zeros(self._p or 0)
+        full[list(self.given)] = list(self.given.values())
+        full[self._learned] = self._linear.coef[0]
+        return full
+
+    @property
+    def intercept(self) -> np.ndarray:
+        """(1,) the same for every entry."""
+        return self._linear.intercept
+
+    @property
+    def _learned(self) -> np.ndarray:
+        """Numbers of the features whose weight is learned."""
+        assert self._p is not None, "`prepare` comes first"
+        return np.setdiff1d(np.arange(self._p), list(self.given))
+
+    def prepare(self, Z: Any, n: int, *, more: bool = False) -> Any:
+        Z = as_contexts(Z, ndim=3)
+        if Z.shape[1] != n:
+            raise ShapeError(
+                f"`Z` must have shape (B, {n}, p), features of each of the {n} cost entries; "
+                f"got {Z.shape}."
+            )
+        self._p = Z.shape[2]
+        if any(not 0 <= k < self._p for k in self.given) or len(self.given) >= self._p:
+            raise InputError(
+                f"`given` must name some, not all, of the {self._p} features by number; got "
+                f"{sorted(self.given)}."
+            )
+        samples = 1 if isinstance(Z, Common) else len(Z)
+        self._linear.prepare(self._rows_of(Z), 1, more=more, samples=samples)
+        return Z
+
+    def cost(self, features: Any) -> np.ndarray:
+        costs = _as_costs(self._linear.cost(self._rows_of(features))[:, 0], features)
+        return costs + self.offset(features)
+
+    def offset(self, features: Any) -> Any:
+        if not self.given:
+            return 0.0
+        rows, weights = _entries(features), np.array(list(self.given.values()))
+        return _as_costs(rows[:, list(self.given)] @ weights, features)
+
+    def add(
+        self, features: Any, costs: np.ndarray, targets: np.ndarray, count: float | None = None
+    ) -> None:
+        count = float(len(features)) if count is None else count
+        if isinstance(features, Common):  # all samples have the same rows: add up their residuals
+            residual = (targets - costs).sum(axis=0)[:, None] / features.total
+            rows = self._rows_of(features)
+            self._linear.add(
+                rows, np.zeros_like(residual), residual, count / features.total * len(rows)
+            )
+            return
+        known = slice(None) if isinstance(features, np.ndarray) else features.real
+        costs, targets = costs[known].reshape(-1, 1), targets[known].reshape(-1, 1)
+        rows = self._rows_of(features)
+        self._linear.add(rows, costs, targets, count / len(features) * len(rows))
+
+    def predict_cost(self, Z: Any) -> np.ndarray:
+        Z = as_contexts(Z, ndim=3)
+        if self._p is None or Z.shape[2] != self._p:
+            known = "no" if self._p is None else self._p
+            raise ShapeError(f"The model has learnt from {known} features; `Z` has {Z.shape[2]}.")
+        return self.cost(Z)
+
+    def fit_targets(self, Z: Any, targets: np.ndarray) -> SharedModel:
+        """Least-squares fit to targets (B, n)."""
+        return fit_to_targets(self, Z, targets)
+
+    def dual_lifts(self, y: np.ndarray) -> np.ndarray:
+        return y.sum(axis=2, keepdims=True)
+
+    def dual_pull(self, features: Any, y: np.ndarray) -> np.ndarray:
+        if isinstance(features, Common):
+            return self._linear.dual_pull(self._rows_of(features), y.sum(axis=0)[:, None])
+        known = slice(None) if isinstance(features, np.ndarray) else features.real
+        return self._linear.dual_pull(self._rows_of(features), y[known].reshape(-1, 1))
+
+    def curvature(self, features: Any, hessians: np.ndarray) -> np.ndarray:
+        w = self._linear.whitened(self._rows_of(features))
+        if isinstance(features, Common):
+            return w.T @ hessians.sum(axis=0) @ w
+        if isinstance(features, Ragged):
+            w, rows = np.zeros((*features.shape[:2], w.shape[1])), w
+            w[features.real] = rows
+        else:
+            w = w.reshape(*features.shape[:2], -1)
+        return np.einsum("bik,bil->kl", w, hessians @ w)
+
+    def module(self) -> Any:
+        import torch
+
+        if self.given:
+            raise InputError("First-order solvers do not know `given` weights; use solver='lbfgs'.")
+        return torch.nn.Sequential(self._linear.module(), torch.nn.Flatten())  # (B, n, 1) -> (B, n)
+
+    def _rows_of(self, features: Any) -> np.ndarray:
+        """(N, q) of all entries of all samples the features whose weight is learned."""
+        rows = _entries(features)
+        return rows[:, self._learned] if self.given else rows
+
+
+def _entries(features: Any) -> np.ndarray:
+    """(N, p): the features of all entries of all samples, one after the other."""
+    if isinstance(features, Ragged | Common):
+        return features.rows
+    return features.reshape(-1, features.shape[2])
+
+
+def _as_costs(values: np.ndarray, features: Any) -> np.ndarray:
+    """(B, n) from a cost for each entry; filled up with 0 where samples differ in length."""
+    if isinstance(features, Common):
+        return np.tile(values, (len(features), 1))
+    if not isinstance(features, Ragged):
+        return values.reshape(features.shape[:2])
+    result = np.zeros((len(features), features.width))
+    result[features.real] = values
+    return result
+
+
+class QuadraticModel(_OnFeatures):
+    """c = sum_k a_k z_k + sum_{k <= l} b_kl z_k z_l + intercept: curved, but linear in what it
+    learns.
+
+    Inside, contexts have mean 0 and standard deviation 1 before they are multiplied, so that units
+    do not matter. `coef` is in the units of the data: d columns for the features, then one for each
+    product, in the order of `products`.
+    """
+
+    def __init__(self, *, fit_intercept: bool = True, ridge: float = 0.0) -> None:
+        self._linear = LinearModel(fit_intercept=fit_intercept, ridge=ridge, standardize=True)
+        self._units: Standardizer | None = None
+
+    @staticmethod
+    def products(d: int) -> np.ndarray:
+        """(d (d + 1) / 2, 2): which two features each product is of."""
+        return np.stack(np.triu_indices(d), axis=1)
+
+    def prepare(self, Z: Any, n: int, *, more: bool = False) -> np.ndarray:
+        Z = as_contexts(Z)
+        if self._units is None or not more:
+            self._units = Standardizer.of(Z)
+        return self._linear.prepare(self._features(Z), n, more=more)
+
+    def predict_cost(self, Z: Any) -> np.ndarray:
+        return self._linear.predict_cost(self._features(as_contexts(Z)))
+
+    def fit_targets(self, Z: Any, targets: np.ndarray) -> QuadraticModel:
+        """Least-squares fit to targets (B, n)."""
+        return fit_to_targets(self, Z, targets)
+
+    @property
+    def coef(self) -> np.ndarray:
+        """(n, d + d (d + 1) / 2), in the units of the data."""
+        return self._in_units()[0]
+
+    @property
+    def intercept(self) -> np.ndarray:
+        """(n,), in the units of the data."""
+        return self._in_units()[1]
+
+    def _in_units(self) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients and intercepts of features and products as they are, not standardized."""
+        assert self._units is not None, "`prepare` comes first"
+        mean, scale = self._units.mean, self._units.scale
+        d, pairs = len(mean), self.products(len(mean))
+        i, j = pairs.T
+        line, bent = self._linear.coef[:, :d] / scale, self._linear.coef[:, d:]
+        bent = bent / (scale[i] * scale[j])
+        # (z_i - m_i)(z_j - m_j) = z_i z_j - m_j z_i - m_i z_j + m_i m_j
+        level = self._linear.intercept - line @ mean + bent @ (mean[i] * mean[j])
+        for k in range(d):
+            line[:, k] -= bent[:, i == k] @ mean[j[i == k]] + bent[:, j == k] @ mean[i[j == k]]
+        return np.hstack([line, bent]), level
+
+    def _features(self, Z: np.ndarray) -> np.ndarray:
+        known = "no" if self._units is None else len(self._units.mean)
+        if self._units is None or Z.shape[1] != known:
+            raise ShapeError(f"The model has learnt from {known} features; `Z` has {Z.shape[1]}.")
+        u = self._units(Z)
+        i, j = self.products(Z.shape[1]).T
+        return np.hstack([u, u[:, i] * u[:, j]])
+
+
+class KernelModel(_OnFeatures):
+    """c = sum_i a_i k(z, z_i) + intercept, with k the polynomial or the Gaussian ("rbf") kernel.
+
+    Exact with `n_components=None`: every training context is a landmark z_i (memory B^2). With a
+    number, that many are drawn with `seed` (Nystroem). Either way the model is linear in features
+    whose inner products are the kernel, so `ridge` penalises the norm of the function. The
+    landmarks are those of the first data the model sees. With `standardize` the kernel is that of
+    contexts of mean 0 and standard deviation 1, whatever their units.
+    """
+
+    landmarks: np.ndarray | None = None
+    """(components, d)"""
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        n_components: int | None = None,
+        fit_intercept: bool = True,
+        ridge: float = 0.0,
+        seed: int = 0,
+        standardize: bool = False,
+    ) -> None:
+        if kernel not in ("rbf", "poly"):
+            raise InputError(f'`kernel` must be "rbf" or "poly"; got {kernel!r}.')
+        if n_components is not None:
+            check_whole(n_components, "n_components", 1)
+        if gamma is not None:
+            check_number(gamma, "gamma")
+        self._kernel = {"metric": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
+        self.n_components = n_components
+        self.seed, self.standardize = seed, standardize
+        self._units: Standardizer | None = None
+        self._linear = LinearModel(fit_intercept=fit_intercept, ridge=ridge)
+
+    @property
+    def coef(self) -> np.ndarray:
+        """(n, rank) weights of the kernel's features."""
+        return self._linear.coef
+
+    @property
+    def intercept(self) -> np.ndarray:
+        """(n,)"""
+        return self._linear.intercept
+
+    def prepare(self, Z: Any, n: int, *, more: bool = False) -> np.ndarray:
+        Z = as_contexts(Z)
+        if self.landmarks is None:
+            self._units = Standardizer.of(Z) if self.standardize else None
+            self._choose_landmarks(Z)
+        return self._linear.prepare(self._features(Z), n, more=more)
+
+    def predict_cost(self, Z: Any) -> np.ndarray:
+        return self._linear.cost(self._features(as_contexts(Z)))
+
+    def fit_targets(self, Z: Any, targets: np.ndarray) -> KernelModel:
+        """Least-squares fit to targets (B, n)."""
+        return fit_to_targets(self, Z, targets)
+
+    def _choose_landmarks(self, Z: np.ndarray) -> None:
+        count = self.n_components or len(Z)
+        if count < len(Z):
+            chosen = np.random.default_rng(self.seed).choice(len(Z), count, replace=False)
+            Z = Z[np.sort(chosen)]
+        self.landmarks = np.array(Z)
+        # K = U S U^T, so k(z, landmarks) U S^-1/2 has the kernel as its inner product. Directions
+        # that are nothing but rounding are left out: divided by their S they would be noise.
+        S, U = np.linalg.eigh(self._against_landmarks(self.landmarks))
+        keep = S > len(S) * np.finfo(float).eps * S.max(initial=0.0)
+        self._root = U[:, keep] / np.sqrt(S[keep])
+
+    def _against_landmarks(self, Z: np.ndarray) -> np.ndarray:
+        from sklearn.metrics.pairwise import pairwise_kernels
+
+        marks = self.landmarks
+        if self._units is not None:
+            Z, marks = self._units(Z), self._units(marks)
+        with np.errstate(over="ignore"):
+            values = pairwise_kernels(Z, marks, filter_params=True, **self._kernel)
+        if not np.isfinite(values).all():
+            raise InputError(
+                "The kernel of some contexts is too large for a number. Scale the features, or "
+                "choose a smaller `gamma` or `degree`."
+            )
+        return values
+
+    def _features(self, Z: np.ndarray) -> np.ndarray:
+        known = "no" if self.landmarks is None else self.landmarks.shape[1]
+        if Z.shape[1] != known:
+            raise ShapeError(f"The model has learnt from {known} features; `Z` has {Z.shape[1]}.")
+        return np.vstack([self._against_landmarks(Z[p]) @ self._root for p in chunks(len(Z))])

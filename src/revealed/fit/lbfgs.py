@@ -1,0 +1,314 @@
+"""Minimize the penalized mean loss of a convex model: L-BFGS in whitened features.
+
+There the loss has a curvature of at most 1, so the negative gradient itself is a safe step: it is
+POCS, and never raises the loss. L-BFGS learns from past gradients how much farther it may go, and
+from the active sets of a sample of projections (`curvature`). A fit ends when the distance to the
+minimum is proved to be small, not when progress is slow.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._numbers import check_number, check_whole
+from ..mixed import Sets
+from ..projection.distance import ROUNDED
+from .bound import lower_bound
+from .certificate import Certificate, Convergence, describe
+from .contexts import check_data
+from .curvature import sampled_metric
+from .evaluation import DistanceLoss, Evaluator
+from .history import History, StopReason
+from .models import ConvexModel, CostModel, Slope
+from .progress import progress
+
+MEMORY = 20
+"""Past steps remembered."""
+TRIALS = 20
+"""Evaluations of one line search."""
+FALL = 1e-4
+"""Of the fall that the slope promises: what a step must reach."""
+FLAT = 0.9
+"""Of the slope at the start: what may be left of it at the end of a step."""
+ROUNDING = 1e-10
+"""Relative changes of the loss that the accuracy of projections hides."""
+FIRST_METRIC, NEXT_METRIC = 10, 30
+"""Evaluations after which the curvature is sampled, and sampled again."""
+LESS_ROUND, ENOUGH = 0.1, 0.05
+"""Of the radius to which a kink is rounded: the next one, and how near its minimum to go before."""
+SHARPEST = 1e-9
+"""Share of the loss below which a kink is rounded no less."""
+STRICTER = 0.1
+"""Factor on the estimated gap after a proof has shown that it was too hopeful."""
+
+Metric = Callable[[np.ndarray], np.ndarray]
+Monitor = Callable[[CostModel], dict[str, Any]]
+
+
+class _Point(NamedTuple):
+    """A model in whitened coordinates, and the loss there."""
+
+    x: np.ndarray
+    value: float
+    gradient: np.ndarray
+    slope: Slope
+    row: dict[str, Any]
+
+
+def lbfgs(
+    model: ConvexModel,
+    Z: Any,
+    sets: Sets,
+    *,
+    loss: DistanceLoss | None = None,
+    max_iter: int = 500,
+    tol: float = 1e-6,
+    monitor: Monitor | None = None,
+    threads: int | None = None,
+    verbose: bool = False,
+    evaluator: Evaluator | None = None,
+    features: Any = None,
+) -> History:
+    """Fit `model` in place to contexts `Z` (B, ...) and the sets of the decisions taken there.
+
+    `max_iter` bounds the evaluations of the loss. With a ridge above 0 the fit has converged when
+    the loss is within `tol` of the minimum, relatively, and that is proved by a bound from below.
+    Without a ridge there is no such bound: it ends when every cost lies in its set, or when the
+    gradient has fallen to `tol` of the root of twice the loss. `history.certificate` says what was
+    reached. `evaluator` and `features` are those of an earlier call on the same data, to start from
+    its projections.
+    """
+    check_whole(max_iter, "max_iter", 0)
+    check_number(tol, "tol", " 0 runs up to `max_iter`.")
+    if features is None:
+        check_data(len(Z), sets)
+        features = model.prepare(Z, sets.n_parameters)
+    evaluator = evaluator or Evaluator(sets, loss, cache=True, threads=threads)
+    run = _Run(model, features, evaluator, max_iter, tol, monitor)
+    with progress("L-BFGS", max_iter, verbose=verbose) as show:
+        run.minimize(show)
+    run.finish()
+    return run.history
+
+
+class _Run:
+    """One minimization: the best point so far, what it is known to be worth, and the record."""
+
+    def __init__(
+        self,
+        model: ConvexModel,
+        features: Any,
+        evaluator: Evaluator,
+        max_iter: int,
+        tol: float,
+        monitor: Monitor | None,
+    ) -> None:
+        self.model, self.features, self.evaluator = model, features, evaluator
+        self.max_iter, self.tol, self.monitor = max_iter, tol, monitor
+        self.history, self.bound, self.hope = History(), 0.0, 1.0
+        self._begun = evaluator.evaluations
+        self.asked = evaluator.loss
+        if self.asked.power == 1:  # round its kink off, ever less
+            size = evaluator.look(model, features).distance.mean()
+            self._round(max(float(size), np.finfo(float).tiny))
+        self._start = self._measure(model.point)
+
+    @property
+    def evaluations(self) -> int:
+        return self.evaluator.evaluations - self._begun
+
+    def minimize(self, show: Callable[[dict[str, Any]], None]) -> None:
+        """Step until the minimum is reached or nothing is left to try; the model ends there."""
+        here, pairs = self._start, deque(maxlen=MEMORY)
+        metric, due = None, FIRST_METRIC
+        while True:
+            self._record(here)
+            show(self.history.rows[-1])
+            self.history.reason = self._reason(here)
+            if self.history.reason is StopReason.CONVERGED and not self._is_sharp(here):
+                self.history.reason = None
+                self._round(LESS_ROUND * self.evaluator.loss.delta)
+                here, metric, due = self._measure(here.x), None, self.evaluations
+                pairs.clear()
+            if self.history.reason is not None:
+                break
+            if self.evaluations >= due:
+                self.model.move_to(here.x)
+                steepness = float(np.linalg.norm(here.gradient)) / np.sqrt(2.0 * here.value)
+                metric = sampled_metric(
+                    self.model, self.features, self.evaluator, steepness=steepness, turn=due
+                )
+                due = self.evaluations + NEXT_METRIC
+                if metric is not None:
+                    pairs.clear()
+            found = self._search(here, _two_loops(here.gradient, pairs, metric))
+            if found is None and (pairs or metric):  # a curvature that misleads: step as POCS does
+                pairs.clear()
+                metric = None
+                found = self._search(here, -here.gradient)
+            if found is None:
+                spent = self.evaluations > self.max_iter
+                self.history.reason = StopReason.CAP if spent else StopReason.NO_PROGRESS
+                break
+            step, turn = found.x - here.x, found.gradient - here.gradient
+            if step @ turn > 1e-12 * (turn @ turn):
+                pairs.append((step, turn))
+            here = found
+        self.here = here
+        self.model.move_to(here.x)
+
+    def finish(self) -> None:
+        """Measure the plain distances of the final model, for the certificate."""
+        loss, sets = self.asked, self.evaluator.sets
+        value, reason = self._value_asked(self.here), self.history.reason
+        assert reason is not None
+        converged = reason in (StopReason.CONVERGED, StopReason.INTERPOLATED)
+        if not converged and self.model.ridge > 0:
+            self._prove(self.here)
+        self.evaluator.loss = loss
+        plain = describe(self.model, self.features, sets, threads=self.evaluator.threads)
+        facts = Convergence(
+            value=value,
+            lower_bound=min(self.bound, value),
+            converged=converged,
+            convex=loss.is_convex,
+            evaluations=self.evaluations,
+            projections=self.evaluations * len(sets) * loss.count,
+        )
+        self.history.certificate = Certificate.of(plain, self.tol, reason, facts)
+
+    def _round(self, delta: float) -> None:
+        self.evaluator.loss = replace(self.asked, power=ROUNDED, delta=delta)
+        self.hope = 1.0
+
+    def _is_sharp(self, here: _Point) -> bool:
+        """Whether the loss as asked for, kinks and all, is as near its minimum as it should be."""
+        if self.asked.power != 1:
+            return True
+        if self.evaluator.loss.delta < SHARPEST * here.value:
+            return True
+        value = self._value_asked(here)
+        return value - self.bound <= self.tol * value
+
+    def _value_asked(self, here: _Point) -> float:
+        """The loss as asked for; `here.value` unless its kinks were rounded."""
+        if self.asked.power != 1:
+            return here.value
+        self.model.move_to(here.x)
+        rounded, self.evaluator.loss = self.evaluator.loss, self.asked
+        value = self.evaluator.look(self.model, self.features).h + self.model.penalty()
+        self.evaluator.loss = rounded
+        return value
+
+    def _measure(self, x: np.ndarray) -> _Point:
+        self.model.move_to(x)
+        done = self.evaluator(self.model, self.features)
+        gradient, slope = self.model.gradient()
+        value = done.h + self.model.penalty()
+        return _Point(x, value, gradient, slope, {"loss": value} | done.row())
+
+    def _record(self, here: _Point) -> None:
+        row = {"iteration": len(self.history)} | here.row
+        row |= {"evaluations": self.evaluations, "gradient": float(np.linalg.norm(here.gradient))}
+        if self.monitor is not None:
+            self.model.move_to(here.x)
+            row |= self.monitor(self.model)
+        self.history.append(row)
+
+    def _reason(self, here: _Point) -> StopReason | None:
+        inside = here.row["max_relative"] <= self.tol
+        if inside and not (self.evaluator.loss.noise or self.model.ridge):
+            return StopReason.INTERPOLATED
+        if self._is_minimum(here):
+            return StopReason.CONVERGED
+        return StopReason.CAP if self.evaluations > self.max_iter else None
+
+    def _is_minimum(self, here: _Point) -> bool:
+        """Whether the distance to the minimum is proved to be small, or without a ridge, the
+        gradient is."""
+        if here.value == 0.0:
+            return True
+        length = float(np.linalg.norm(here.gradient))
+        if not (self.model.ridge > 0 and self.evaluator.loss.is_convex):
+            return length <= self.tol * np.sqrt(2.0 * here.value)
+        # A kink that is still rounded by delta need not be approached more closely than that.
+        rounded = self.evaluator.loss.power == ROUNDED
+        allowed = max(self.tol * here.value, ENOUGH * self.evaluator.loss.delta * rounded)
+        square = here.slope.weights + float((here.slope.level**2).sum())
+        if square / (2.0 * self.model.ridge) > self.hope * allowed:
+            return False
+        self._prove(here)
+        if here.value - self.bound <= allowed:
+            return True
+        self.hope *= STRICTER
+        return False
+
+    def _prove(self, here: _Point) -> None:
+        self.model.move_to(here.x)
+        found = lower_bound(self.model, self.features, self.evaluator, here.value, here.slope)
+        self.bound = max(self.bound, found)
+
+    def _search(self, here: _Point, direction: np.ndarray) -> _Point | None:
+        """A point along `direction` that lowers the loss and has lost most of the slope; the best
+        one that lowers it where there is none such, None where nothing does."""
+        slope = float(here.gradient @ direction)
+        if not slope < 0:
+            return None
+        low, high, t = (0.0, slope), None, 1.0
+        best: _Point | None = None
+        allowed = ROUNDING * abs(here.value)
+        for _ in range(TRIALS):
+            if self.evaluations > self.max_iter:
+                break
+            there = self._measure(here.x + t * direction)
+            after = float(there.gradient @ direction)
+            falls = there.value <= here.value + FALL * t * slope
+            # Close to the minimum the loss changes by less than its accuracy; its slope still
+            # tells the way (Hager and Zhang 2005).
+            falls |= there.value <= here.value + allowed and after <= (2 * FALL - 1) * slope
+            if falls and (best is None or there.value <= best.value + allowed):
+                best = there
+            if falls and after >= FLAT * slope:
+                return there
+            if falls and after < 0:
+                low = (t, after)
+            else:
+                high = (t, after)
+            t = _next_trial(low, high, t)
+        return best
+
+
+def _next_trial(low: tuple[float, float], high: tuple[float, float] | None, t: float) -> float:
+    """Where the slope would be 0 if it changed evenly, within limits; slopes are those at the ends.
+
+    The loss is piecewise quadratic, so its slope along a line is made of straight pieces.
+    """
+    if high is None:
+        return 4.0 * t
+    (a, da), (b, db) = low, high
+    width = b - a
+    guess = a - da * width / (db - da) if db > da else a + 0.5 * width
+    return min(max(guess, a + 0.1 * width), b - 0.1 * width)
+
+
+def _two_loops(gradient: np.ndarray, pairs: Any, metric: Metric | None) -> np.ndarray:
+    """The negative gradient through the inverse curvature that the last steps have shown; `metric`
+    is what was known of it before."""
+    q, shares = gradient.copy(), []
+    for step, turn in reversed(pairs):
+        share = (step @ q) / (step @ turn)
+        q -= share * turn
+        shares.append(share)
+    if metric is not None:
+        q = metric(q)
+    elif pairs:
+        step, turn = pairs[-1]
+        q *= (step @ turn) / (turn @ turn)
+    for (step, turn), share in zip(pairs, reversed(shares), strict=True):
+        q += (share - (turn @ q) / (step @ turn)) * step
+    return -q
