@@ -205,16 +205,18 @@ def test_a_slice_gives_the_same():
     assert np.allclose(rv.project(q, sets).point[[3, 1]], rv.project(q[[3, 1]], sets[[3, 1]]).point)
 
 
-@pytest.mark.parametrize("method", ["pocs", "erm"])
-def test_the_estimator_learns_a_norm_constrained_problem(method):
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # POCS is slow here
+@pytest.mark.parametrize("solver", ["lbfgs", "pocs", "armijo"])
+def test_the_estimator_learns_a_norm_constrained_problem(solver):
     problem = ConvexProgram(linear, 3, 3, cones=[SecondOrderCone(np.eye(3), 0.0, 0.0, 1.0)])
     rng = np.random.default_rng(9)
     Z, W = rng.normal(size=(30, 2)), rng.normal(size=(2, 3))
     w = Z @ W + 0.2
     X = -w / np.linalg.norm(w, axis=1)[:, None]
-    est = rv.InverseRegressor(problem, method=method, margin=0.3, max_iter=300, threads=1)
+    est = rv.InverseRegressor(problem, solver=solver, margin=0.3, max_iter=300, threads=1)
     est.fit(Z, X)
     assert np.linalg.norm(est.predict(Z) - X, axis=1).mean() <= 0.1
+    assert est.certificate_.converged if solver == "lbfgs" else True
 
 
 def test_infeasible_decisions_are_refused_or_repaired():

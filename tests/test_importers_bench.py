@@ -8,6 +8,9 @@ import pytest
 from revealed import cli
 from revealed.bench.imports.command import NETLIB, has_trained
 
+# A quick run stops after five evaluations, which is no time to converge.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 MIXTURE = """NAME MIXTURE
 ROWS
  N PRICE

@@ -256,13 +256,13 @@ def test_bad_input_meets_a_sentence():
         rv.losses.SPOPlusLoss(problem)
 
 
-@pytest.mark.parametrize("method", ["pocs", "erm"])
-def test_the_estimator_learns_returns(method):
+@pytest.mark.parametrize("solver", ["lbfgs", "pocs", "armijo"])
+def test_the_estimator_learns_returns(solver):
     rng = np.random.default_rng(5)
     problem = rv.QuadraticProgram(GAMMA, risk(rng, 4), A_eq=np.ones((1, 4)), b_eq=[1.0])
     Z, W = rng.normal(size=(40, 2)), rng.normal(size=(4, 2))
     X = problem.solve(Z @ W.T, threads=1).x
-    est = rv.InverseRegressor(problem, method=method, margin=0.0, max_iter=600, threads=1)
+    est = rv.InverseRegressor(problem, solver=solver, margin=0.0, max_iter=600, threads=1)
     est.fit(Z, X)
     before = np.linalg.norm(problem.solve(np.zeros((40, 4)), threads=1).x - X, axis=1).mean()
     after = np.linalg.norm(est.predict(Z) - X, axis=1).mean()

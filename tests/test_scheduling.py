@@ -71,14 +71,15 @@ def test_a_start_costs_the_energy_of_its_run_at_its_prices():
     np.testing.assert_allclose(energy.sum(axis=1).mean(), 1.0)
 
 
-def test_prices_are_learned_from_schedules_alone():
+@pytest.mark.parametrize("solver", ["lbfgs", "armijo"])
+def test_prices_are_learned_from_schedules_alone(solver):
     days = synthetic_energy(60, 8, seed=1)
     problem = days.tasks.problem()
     energy = days.tasks.energy(problem)
     weights = np.array([-8.0, 15.0] + [0.0] * 6)  # the truth is in the model: wind, demand
     costs = (days.features @ weights) @ energy.T
     context = np.einsum("np,bpf->bnf", energy, days.features)
-    model = rv.InverseRegressor(problem, method="erm", fit_intercept=False, max_iter=30, threads=1)
+    model = rv.InverseRegressor(problem, solver=solver, fit_intercept=False, threads=1)
     model.fit(context[:40], problem.solve(costs[:40]).x)
     regret = rv.metrics.relative_regret(
         problem,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .errors import RevealedError as RevealedError
     from .errors import ShapeError as ShapeError
     from .fit import InverseRegressor as InverseRegressor
+    from .fit import InverseRegressorCV as InverseRegressorCV
     from .forms import CostForm as CostForm
     from .importers import from_cvxpy as from_cvxpy
     from .importers import from_gurobi as from_gurobi
@@ -61,7 +62,7 @@ _HOMES = {
         "RevealedError",
         "ShapeError",
     ),
-    "fit": ("InverseRegressor",),
+    "fit": ("InverseRegressor", "InverseRegressorCV"),
     "forms": ("CostForm",),
     "importers": (
         "from_cvxpy",
@@ -138,6 +139,7 @@ __all__ = [  # noqa: RUF022
     "ProjectionLoss",
     "fit",
     "InverseRegressor",
+    "InverseRegressorCV",
     "vision",
     "metrics",
     "theory",

@@ -1,4 +1,4 @@
-"""Fitting models of costs to decisions: POCS, first-order methods, and a scikit-learn estimator.
+"""Fitting models of costs to decisions: L-BFGS, POCS, first-order methods, and an estimator.
 
 The names that need torch or scikit-learn are loaded when they are first used.
 """
@@ -7,16 +7,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .certificate import Certificate as Certificate
+from .evaluation import DistanceLoss as DistanceLoss
 from .feature_models import KernelModel as KernelModel
 from .feature_models import QuadraticModel as QuadraticModel
 from .feature_models import SharedModel as SharedModel
 from .history import History as History
 from .history import StopReason as StopReason
+from .lbfgs import lbfgs as lbfgs
 from .models import CostModel as CostModel
 from .models import LinearModel as LinearModel
 from .pocs import pocs as pocs
 
 if TYPE_CHECKING:
+    from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
     from .torch_model import TorchModel as TorchModel
     from .training import TrainSettings as TrainSettings
@@ -27,6 +30,7 @@ _LAZY = {
     "TrainSettings": "training",
     "erm": "training",
     "InverseRegressor": "estimator",
+    "InverseRegressorCV": "cross_validation",
 }
 
 __all__ = [  # noqa: RUF022  (in reading order)
@@ -36,13 +40,16 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "KernelModel",
     "TorchModel",
     "CostModel",
+    "lbfgs",
     "pocs",
     "erm",
     "TrainSettings",
+    "DistanceLoss",
     "History",
     "StopReason",
     "Certificate",
     "InverseRegressor",
+    "InverseRegressorCV",
 ]
 
 

@@ -207,7 +207,20 @@ class Evaluator:
             sign = np.where(draw < len(self._half), 1.0, -1.0)[:, None]
             costs = costs + sign * self._half[draw % len(self._half), index]
         self.projections += len(index)
-        return costs, own, project(costs, own, threads=self.threads)
+        start = self._last_multipliers(index, draw)
+        return costs, own, project(costs, own, warm_start=start, threads=self.threads)
+
+    def _last_multipliers(self, index: np.ndarray, draw: np.ndarray) -> np.ndarray | None:
+        """(b, m) those of some samples, each with one of its draws; None before there are any."""
+        if any(part is None for part in self._multipliers):
+            return None
+        found = np.empty((len(index), self._multipliers[0].shape[1]))  # pyright: ignore
+        chunk = index // self._parts[0].stop
+        for k in np.unique(chunk):
+            mine, part = chunk == k, self._parts[k]
+            place = draw[mine] * (part.stop - part.start) + index[mine] - part.start
+            found[mine] = self._multipliers[k][place]  # pyright: ignore
+        return found
 
     def dual_parts(self, model: ConvexModel, features: Any) -> Any:
         """Chunk by chunk at the model's costs, for a bound on the minimum: features, weights (b,),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from .._numbers import check_number, check_whole
 from ..errors import InputError, ShapeError
@@ -83,8 +84,8 @@ class _OnFeatures:
     def offset(self, features: Any) -> Any:
         return self._linear.offset(features)
 
-    def curvature(self, features: Any, hessians: np.ndarray) -> np.ndarray:
-        return self._linear.curvature(features, hessians)
+    def curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
+        return self._linear.curvature(features, entries, hessians)
 
     def penalty_curvature(self) -> np.ndarray:
         return self._linear.penalty_curvature()
@@ -200,15 +201,20 @@ class SharedModel(_OnFeatures):
         known = slice(None) if isinstance(features, np.ndarray) else features.real
         return self._linear.dual_pull(self._rows_of(features), y[known].reshape(-1, 1))
 
-    def curvature(self, features: Any, hessians: np.ndarray) -> np.ndarray:
+    def curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
         w = self._linear.whitened(self._rows_of(features))
-        if isinstance(features, Common):
-            return w.T @ hessians.sum(axis=0) @ w
+        if isinstance(features, Common):  # the same w for all: add up their Hessians first
+            places = np.broadcast_arrays(entries[:, :, None], entries[:, None, :])
+            total = sparse.csr_array(
+                (hessians.ravel(), tuple(place.ravel() for place in places)), (len(w), len(w))
+            )
+            return w.T @ (total @ w)
         if isinstance(features, Ragged):
             w, rows = np.zeros((*features.shape[:2], w.shape[1])), w
             w[features.real] = rows
         else:
             w = w.reshape(*features.shape[:2], -1)
+        w = np.take_along_axis(w, entries[:, :, None], axis=1)
         return np.einsum("bik,bil->kl", w, hessians @ w)
 
     def module(self) -> Any:

@@ -21,7 +21,7 @@ from ..projection.distance import ROUNDED
 from .bound import lower_bound
 from .certificate import Certificate, Convergence, describe
 from .contexts import check_data
-from .curvature import sampled_metric
+from .curvature import has_metric, price_of_metric, sampled_metric
 from .evaluation import DistanceLoss, Evaluator
 from .history import History, StopReason
 from .models import ConvexModel, CostModel, Slope
@@ -38,7 +38,7 @@ FLAT = 0.9
 ROUNDING = 1e-10
 """Relative changes of the loss that the accuracy of projections hides."""
 FIRST_METRIC, NEXT_METRIC = 10, 30
-"""Evaluations after which the curvature is sampled, and sampled again."""
+"""Evaluations after which the curvature is sampled, and sampled again, if it is cheap."""
 LESS_ROUND, ENOUGH = 0.1, 0.05
 """Of the radius to which a kink is rounded: the next one, and how near its minimum to go before."""
 SHARPEST = 1e-9
@@ -73,6 +73,7 @@ def lbfgs(
     verbose: bool = False,
     evaluator: Evaluator | None = None,
     features: Any = None,
+    describe_fit: bool = True,
 ) -> History:
     """Fit `model` in place to contexts `Z` (B, ...) and the sets of the decisions taken there.
 
@@ -80,8 +81,8 @@ def lbfgs(
     the loss is within `tol` of the minimum, relatively, and that is proved by a bound from below.
     Without a ridge there is no such bound: it ends when every cost lies in its set, or when the
     gradient has fallen to `tol` of the root of twice the loss. `history.certificate` says what was
-    reached. `evaluator` and `features` are those of an earlier call on the same data, to start from
-    its projections.
+    reached (`describe_fit=False` does without). `evaluator` and `features` are those of an earlier
+    call on the same data, to start from its projections.
     """
     check_whole(max_iter, "max_iter", 0)
     check_number(tol, "tol", " 0 runs up to `max_iter`.")
@@ -92,7 +93,8 @@ def lbfgs(
     run = _Run(model, features, evaluator, max_iter, tol, monitor)
     with progress("L-BFGS", max_iter, verbose=verbose) as show:
         run.minimize(show)
-    run.finish()
+    if describe_fit:
+        run.finish()
     return run.history
 
 
@@ -125,7 +127,8 @@ class _Run:
     def minimize(self, show: Callable[[dict[str, Any]], None]) -> None:
         """Step until the minimum is reached or nothing is left to try; the model ends there."""
         here, pairs = self._start, deque(maxlen=MEMORY)
-        metric, due = None, FIRST_METRIC
+        metric, price = None, None
+        due = FIRST_METRIC if has_metric(self.model, self.evaluator) else np.inf
         while True:
             self._record(here)
             show(self.history.rows[-1])
@@ -133,17 +136,21 @@ class _Run:
             if self.history.reason is StopReason.CONVERGED and not self._is_sharp(here):
                 self.history.reason = None
                 self._round(LESS_ROUND * self.evaluator.loss.delta)
-                here, metric, due = self._measure(here.x), None, self.evaluations
+                here, metric, due = self._measure(here.x), None, self.evaluations + (price or 0.0)
                 pairs.clear()
             if self.history.reason is not None:
                 break
-            if self.evaluations >= due:
+            if self.evaluations >= due and price is None:
+                self.model.move_to(here.x)
+                price = price_of_metric(self.model, self.features, self.evaluator)
+                due = FIRST_METRIC + price
+            if self.evaluations >= due and price is not None:
                 self.model.move_to(here.x)
                 steepness = float(np.linalg.norm(here.gradient)) / np.sqrt(2.0 * here.value)
                 metric = sampled_metric(
-                    self.model, self.features, self.evaluator, steepness=steepness, turn=due
+                    self.model, self.features, self.evaluator, steepness=steepness, turn=int(due)
                 )
-                due = self.evaluations + NEXT_METRIC
+                due = self.evaluations + NEXT_METRIC + 2.0 * price
                 if metric is not None:
                     pairs.clear()
             found = self._search(here, _two_loops(here.gradient, pairs, metric))

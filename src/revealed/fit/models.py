@@ -21,6 +21,9 @@ from ..errors import ShapeError
 from .contexts import as_contexts, check_length
 from .least_squares import CHUNK, RowFactor, chunks
 
+HELD = 5_000_000
+"""Numbers of full Hessians held at a time."""
+
 
 class Slope(NamedTuple):
     """The gradient of the penalized mean loss, as the bound on the minimum needs it."""
@@ -104,9 +107,9 @@ class ConvexModel(CostModel, Protocol):
         """The part of the costs that is given, not learned."""
         ...
 
-    def curvature(self, features: Any, hessians: np.ndarray) -> np.ndarray:
-        """(N, N) in the coordinates of `point`: what Hessians (b, n, n) of samples in their costs
-        add up to."""
+    def curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
+        """(N, N) in the coordinates of `point`: what Hessians (b, k, k) of samples in the cost
+        `entries` (b, k) add up to."""
         ...
 
     def penalty_curvature(self) -> np.ndarray:
@@ -263,11 +266,19 @@ class LinearModel:
             return white
         return np.hstack([white, np.full((len(white), 1), self._level)])
 
-    def curvature(self, features: np.ndarray, hessians: np.ndarray) -> np.ndarray:
-        w, n = self.whitened(features), hessians.shape[1]
-        k = w.shape[1]
+    def curvature(
+        self, features: np.ndarray, entries: np.ndarray, hessians: np.ndarray
+    ) -> np.ndarray:
+        w, n = self.whitened(features), len(self.coef)
+        k, both = w.shape[1], 0.0
         pairs = (w[:, :, None] * w[:, None, :]).reshape(len(w), -1)
-        both = (pairs.T @ hessians.reshape(len(w), -1)).reshape(k, k, n, n)
+        for part in chunks(len(w), max(1, HELD // n**2)):
+            whole = np.zeros((len(w[part]), n, n))
+            place = entries[part]
+            one = np.arange(len(place))[:, None, None]
+            whole[one, place[:, :, None], place[:, None, :]] = hessians[part]
+            both = both + pairs[part].T @ whole.reshape(len(whole), -1)
+        both = np.reshape(both, (k, k, n, n))
         return both.transpose(2, 0, 3, 1).reshape(n * k, n * k)
 
     def penalty_curvature(self) -> np.ndarray:
