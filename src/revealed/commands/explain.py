@@ -20,6 +20,7 @@ from .judging import judge
 from .options import whole
 from .telling import tell_json, waiting
 from .told import OneSample, Told, tell_all
+from .training import loss_of
 
 ROOM_SAMPLES = 200
 """Samples whose room is computed: one linear program each."""
@@ -102,7 +103,10 @@ def _coefficients(
             dossier.contexts[rows],
             dossier.decisions[rows],
             np.column_stack([model.coef, model.intercept]),
+            model.costs(dossier.contexts[rows]),
             margin=model.margin,
+            kind=model.kind,
+            loss=loss_of(model.training),
             ridge=float(model.training.get("ridge", 0.0)),
             rounds=args.rounds,
             step=step,

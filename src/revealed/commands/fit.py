@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,9 +16,10 @@ from ..store import FittedModel, Samples, check_target, save_model
 from .dossier import Dossier, add_files, read_dossier
 from .holdout import fingerprint, split_rows
 from .judging import judge
-from .options import whole
+from .options import number, whole
 from .telling import percent, tell, tell_json
 from .told import tell_without_decision
+from .training import train
 from .words import words_for
 
 
@@ -47,15 +47,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how clearly costs must favour the decision, in units of cost (1)",
     )
     parser.add_argument(
-        "--max-iter", type=whole, default=150, metavar="N", help="largest number of updates (150)"
+        "--model",
+        choices=("auto", "linear", "quadratic"),
+        default="auto",
+        help="how costs depend on the context: linear, with squares and products too, or the one "
+        "of these that does better in cross-validation (auto)",
     )
     parser.add_argument(
-        "--ridge", type=float, default=0.0, help="penalty on coefficients, against overfitting (0)"
+        "--ridge",
+        type=number,
+        help="penalty on coefficients, against overfitting (chosen by cross-validation)",
     )
     parser.add_argument(
-        "--robust",
-        action="store_true",
-        help="minimise the distance, not its square: for decisions of which some are wrong",
+        "--noise",
+        type=number,
+        help="noise on predicted costs that the loss is averaged over, for decisions that are not "
+        "all the best ones; 0 for the plain distance (twice the margin)",
+    )
+    parser.add_argument(
+        "--max-iter",
+        type=whole,
+        default=500,
+        metavar="N",
+        help="largest number of evaluations of the loss (500)",
     )
     parser.add_argument(
         "--keep",
@@ -71,14 +85,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fit, judge, save; 1 if some projection missed its tolerance."""
+    """Fit, judge, save; 1 if the fit did not converge or a projection missed its tolerance."""
     replaced = check_target(args.out)
     dossier = read_dossier(args)
     dossier.refuse_infeasible()
     learn, held = split_rows(len(dossier), args.holdout, args.seed)
     began = time.perf_counter()
-    coef, intercept, facts = _train(dossier, learn, args)
-    facts |= {
+    trained = train(dossier, learn, args)
+    facts = trained.facts | {
         "seconds": time.perf_counter() - began,
         "held_out": args.holdout,
         "seed": args.seed,
@@ -90,13 +104,14 @@ def run(args: argparse.Namespace) -> int:
     model = FittedModel(
         dossier.plan,
         dossier.features,
-        coef,
-        intercept,
+        trained.coef,
+        trained.intercept,
         args.margin,
         dossier.key,
         facts,
         kept,
         dossier.limits,
+        trained.kind,
     )
     for name, rows in (("seen", learn), ("held", held)):
         Z, taken = dossier.contexts[rows], dossier.decisions[rows]
@@ -107,46 +122,7 @@ def run(args: argparse.Namespace) -> int:
         tell_json(told | facts)
     else:
         _tell(dossier, facts, args, replaced)
-    return 1 if facts["unsolved"] else 0
-
-
-def _train(
-    dossier: Dossier, rows: np.ndarray, args: argparse.Namespace
-) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """Coefficients, intercept and what happened."""
-    verbose = not args.json and sys.stderr.isatty()
-    if verbose:
-        print("Learning; the first fit after installing compiles for a minute.", file=sys.stderr)
-    from ..fit import LinearModel, erm, pocs
-    from ..optimality import OptimalitySet
-
-    sets = OptimalitySet(dossier.plans.problem, dossier.decisions, args.margin)[rows]
-    Z = dossier.contexts[rows]
-    model = LinearModel(ridge=args.ridge)
-    if args.robust:
-        history = erm(
-            model, Z, sets, optimiser="adam", power=1, epochs=args.max_iter, verbose=verbose
-        )
-    else:
-        history = pocs(model, Z, sets, max_iter=args.max_iter, verbose=verbose)
-    told = history.certificate
-    assert told is not None
-    assert history.reason is not None
-    facts = {
-        "samples": len(rows),
-        "method": "erm, plain distance" if args.robust else "pocs",
-        "ridge": args.ridge,
-        "iterations": len(history) - 1,
-        "h": told.h,
-        "interpolates": told.interpolates,
-        "inside": told.inside,
-        "mean_distance": told.mean_distance,
-        "max_distance": told.max_distance,
-        "unsolved": told.unsolved,
-        "reason": history.reason.value,
-        "certificate": str(told),
-    }
-    return model.coef, model.intercept, facts
+    return 1 if facts["unsolved"] or not facts["converged"] else 0
 
 
 def _some_samples(dossier: Dossier, held: np.ndarray, most: int) -> Samples | None:
@@ -166,11 +142,14 @@ def _some_samples(dossier: Dossier, held: np.ndarray, most: int) -> Samples | No
     )
 
 
+def _choice(sentence: str) -> str:
+    """The choice behind its heading, which says the first word already."""
+    return sentence.removeprefix("Chose ")
+
+
 def _tell(
     dossier: Dossier, facts: dict[str, Any], args: argparse.Namespace, replaced: bool
 ) -> None:
-    from ..fit.history import StopReason
-
     plan = dossier.plan
     tell(
         "Read",
@@ -185,14 +164,15 @@ def _tell(
             "What is learnt are costs under which the decisions are optimal for the relaxation, "
             "which is more than being optimal in whole numbers.",
         )
+    if facts["choice"]:
+        tell("Chose", _choice(facts["choice"]))
     tell(
-        "Learnt",
-        f"from {count(facts['samples'], 'sample')}, {facts['held']['samples']:,} held out; "
-        f"{count(facts['iterations'], 'update')} in {facts['seconds']:.1f} s. "
-        f"{facts['certificate']}",
+        "Learned",
+        f"from {count(facts['samples'], 'sample')}, {facts['held']['samples']:,} held out, in "
+        f"{facts['seconds']:.1f} s. {facts['certificate']}",
     )
-    if facts["reason"] == StopReason.CAP.value:
-        tell("", f"For more updates: --max-iter {max(2 * args.max_iter, 1)}.")
+    if not facts["converged"]:
+        tell("", f"Allow more with --max-iter {max(2 * args.max_iter, 1)}.")
     for heading, name, words in (
         ("Seen", "seen", "repeated exactly"),
         ("Held out", "held", "repeated exactly"),

@@ -52,7 +52,7 @@ class Told:
         if self.firm is not None:
             told["coefficients"] = {
                 "variables": list(self.model.plan.variables),
-                "features": [*self.model.features.names, "(intercept)"],
+                "features": [*self.model.terms, "(intercept)"],
                 "value": self.firm.value,
                 "low": self.firm.low,
                 "high": self.firm.high,
@@ -172,7 +172,7 @@ def _tell_coefficients(firm: Coefficients, model: FittedModel) -> None:
 def _clearest(firm: Coefficients, model: FittedModel) -> list[tuple[float, list[str]]]:
     """Of every feature the two largest effects that are clear, each with its line of the table."""
     rows, sign = [], model.plan.sign
-    for k, name in enumerate(model.features.names):
+    for k, name in enumerate(model.terms):
         order = np.argsort(-np.abs(firm.value[:, k]) * firm.clear[:, k], kind="stable")
         for j in [j for j in order[:2] if firm.clear[j, k]]:
             interval = _interval(sign, firm.low[j, k], firm.high[j, k])

@@ -1,4 +1,4 @@
-"""How firm the coefficients are: the same fit on samples drawn anew, many times.
+"""How stable the coefficients are: the same fit, to its minimum, on samples drawn anew.
 
 Only a part of the coefficients means anything: adding a multiple of an equality row to all costs
 changes no decision. That part is taken out first, so that two models which decide alike have the
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import lstsq
@@ -18,12 +19,17 @@ from scipy.linalg import lstsq
 from ..optimality import OptimalitySet
 from ..plans import Plan
 
+if TYPE_CHECKING:
+    from ..fit import DistanceLoss
+
 LOW, HIGH = 2.5, 97.5
+CLOSE = 1e-3
+"""Relative distance to the minimum that a round goes to."""
 
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """Coefficients that decisions can tell, with intervals; (n, d + 1), the intercept last."""
+    """Coefficients that decisions can tell, with intervals; (n, terms + 1), the intercept last."""
 
     value: np.ndarray
     low: np.ndarray
@@ -42,29 +48,37 @@ def bootstrap(
     Z: np.ndarray,
     decisions: np.ndarray,
     value: np.ndarray,
+    costs: np.ndarray,
     *,
     margin: float,
+    kind: str = "linear",
+    loss: DistanceLoss | None = None,
     ridge: float = 0.0,
     rounds: int = 50,
-    max_iter: int = 50,
+    max_iter: int = 200,
     seed: int = 0,
     step: Callable[[int], None] = lambda k: None,
 ) -> Coefficients:
-    """Intervals at 95% for the coefficients `value` (n, d + 1) of a fitted model.
+    """Intervals at 95% for the coefficients `value` (n, terms + 1) of a fitted model, which
+    predicts `costs` (B, n) for these samples.
 
-    Every round draws B samples with replacement and fits by POCS, starting from `value`; `step` is
-    called after each. What such a fit is compared with is the same fit on all samples as they are:
-    `value` itself may have stopped before its end, and going on would look like a difference.
+    Every round draws B samples with replacement and minimizes the same loss on them, with the same
+    ridge, until the minimum is within 1e-3; `step` is called after each. Such a fit is compared
+    with the same fit on all samples as they are.
     """
-    from ..fit import LinearModel, pocs  # brings torch, which `--help` can do without
+    from ..fit import LinearModel, QuadraticModel, lbfgs
 
     sets = OptimalitySet(plan.problem, decisions, margin)
     rng = np.random.default_rng(seed)
 
     def again(rows: np.ndarray) -> np.ndarray:
-        model = LinearModel(ridge=ridge)
-        model.coef, model.intercept = value[:, :-1].copy(), value[:, -1].copy()
-        pocs(model, Z[rows], sets[rows], max_iter=max_iter)
+        quadratic = kind == "quadratic"
+        model = (
+            QuadraticModel(ridge=ridge) if quadratic else LinearModel(ridge=ridge, standardize=True)
+        )
+        lbfgs(
+            model, Z[rows], sets[rows], loss=loss, max_iter=max_iter, tol=CLOSE, describe_fit=False
+        )
         return told_part(plan, np.column_stack([model.coef, model.intercept]))
 
     found = np.empty((rounds, *value.shape))

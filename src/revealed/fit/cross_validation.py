@@ -33,10 +33,10 @@ PATH = STRENGTH * 10.0 ** np.arange(2.0, -2.6, -0.5)
 """Strengths of the prior that are tried: a ridge is this over the number of samples."""
 RISES = 2
 """Ridges in a row that do worse than the best on a fold, after which weaker ones are not tried."""
-LOOSE = 1e-3
+LOOSE = 3e-3
 """Relative distance to the minimum that a fit on a fold goes to: differences between ridges are
 larger."""
-FITTING, JUDGING = 2_000, 4_000
+FITTING, JUDGING = 1_000, 4_000
 """Draws over all samples together, in fits on folds and in judging them: fewer than a final fit
 has, but two ridges see the same ones."""
 
@@ -374,6 +374,7 @@ def _fit_path(
         lbfgs(
             model, Z, sets, max_iter=200, tol=max(LOOSE, est.tol), threads=est.threads,
             evaluator=evaluator, features=features, describe_fit=False,
+            sample_curvature=False,
         )  # fmt: skip
         scores[k] = judge(model)
         rises = 0 if scores[k] >= scores[: k + 1].max() else rises + 1

@@ -253,13 +253,16 @@ class QuadraticModel(_OnFeatures):
     learns.
 
     Inside, contexts have mean 0 and standard deviation 1 before they are multiplied, so that units
-    do not matter. `coef` is in the units of the data: d columns for the features, then one for each
-    product, in the order of `products`.
+    do not matter. Products that say nothing new are left out: the square of a feature of two values,
+    and the product of two such features that never have their larger value together, as the columns
+    of one category. `coef` is in the units of the data: d columns for the features, then one for
+    each product, in the order of `products`, 0 for those left out.
     """
 
     def __init__(self, *, fit_intercept: bool = True, ridge: float = 0.0) -> None:
         self._linear = LinearModel(fit_intercept=fit_intercept, ridge=ridge, standardize=True)
         self._units: Standardizer | None = None
+        self._kept = np.zeros(0, bool)
 
     @staticmethod
     def products(d: int) -> np.ndarray:
@@ -269,7 +272,7 @@ class QuadraticModel(_OnFeatures):
     def prepare(self, Z: Any, n: int, *, more: bool = False) -> np.ndarray:
         Z = as_contexts(Z)
         if self._units is None or not more:
-            self._units = Standardizer.of(Z)
+            self._units, self._kept = Standardizer.of(Z), _new_products(Z)
         return self._linear.prepare(self._features(Z), n, more=more)
 
     def predict_cost(self, Z: Any) -> np.ndarray:
@@ -293,10 +296,10 @@ class QuadraticModel(_OnFeatures):
         """Coefficients and intercepts of features and products as they are, not standardized."""
         assert self._units is not None, "`prepare` comes first"
         mean, scale = self._units.mean, self._units.scale
-        d, pairs = len(mean), self.products(len(mean))
-        i, j = pairs.T
-        line, bent = self._linear.coef[:, :d] / scale, self._linear.coef[:, d:]
-        bent = bent / (scale[i] * scale[j])
+        d, learned = len(mean), self._linear.coef
+        i, j = self.products(d).T
+        line, bent = learned[:, :d] / scale, np.zeros((len(learned), len(i)))
+        bent[:, self._kept] = learned[:, d:] / (scale[i] * scale[j])[self._kept]
         # (z_i - m_i)(z_j - m_j) = z_i z_j - m_j z_i - m_i z_j + m_i m_j
         level = self._linear.intercept - line @ mean + bent @ (mean[i] * mean[j])
         for k in range(d):
@@ -308,8 +311,18 @@ class QuadraticModel(_OnFeatures):
         if self._units is None or Z.shape[1] != known:
             raise ShapeError(f"The model has learnt from {known} features; `Z` has {Z.shape[1]}.")
         u = self._units(Z)
-        i, j = self.products(Z.shape[1]).T
+        i, j = self.products(Z.shape[1])[self._kept].T
         return np.hstack([u, u[:, i] * u[:, j]])
+
+
+def _new_products(Z: np.ndarray) -> np.ndarray:
+    """(d (d + 1) / 2,) bool: which products of features are not made of the features already."""
+    low, high = Z.min(axis=0), Z.max(axis=0)
+    two = ((Z == low) | (Z == high)).all(axis=0)
+    up = ((high > low) & (Z == high)).astype(np.float64)
+    together = up.T @ up > 0
+    i, j = QuadraticModel.products(Z.shape[1]).T
+    return ~(two[i] & two[j] & ((i == j) | ~together[i, j]))
 
 
 class KernelModel(_OnFeatures):

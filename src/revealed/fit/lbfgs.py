@@ -74,6 +74,7 @@ def lbfgs(
     evaluator: Evaluator | None = None,
     features: Any = None,
     describe_fit: bool = True,
+    sample_curvature: bool = True,
 ) -> History:
     """Fit `model` in place to contexts `Z` (B, ...) and the sets of the decisions taken there.
 
@@ -82,7 +83,8 @@ def lbfgs(
     Without a ridge there is no such bound: it ends when every cost lies in its set, or when the
     gradient has fallen to `tol` of the root of twice the loss. `history.certificate` says what was
     reached (`describe_fit=False` does without). `evaluator` and `features` are those of an earlier
-    call on the same data, to start from its projections.
+    call on the same data, to start from its projections. `sample_curvature=False` is faster where
+    `tol` is 1e-3 or more.
     """
     check_whole(max_iter, "max_iter", 0)
     check_number(tol, "tol", " 0 runs up to `max_iter`.")
@@ -91,6 +93,7 @@ def lbfgs(
         features = model.prepare(Z, sets.n_parameters)
     evaluator = evaluator or Evaluator(sets, loss, cache=True, threads=threads)
     run = _Run(model, features, evaluator, max_iter, tol, monitor)
+    run.curved = sample_curvature and has_metric(model, evaluator)
     with progress("L-BFGS", max_iter, verbose=verbose) as show:
         run.minimize(show)
     if describe_fit:
@@ -112,7 +115,7 @@ class _Run:
     ) -> None:
         self.model, self.features, self.evaluator = model, features, evaluator
         self.max_iter, self.tol, self.monitor = max_iter, tol, monitor
-        self.history, self.bound, self.hope = History(), 0.0, 1.0
+        self.history, self.bound, self.hope, self.curved = History(), 0.0, 1.0, True
         self._begun = evaluator.evaluations
         self.asked = evaluator.loss
         if self.asked.power == 1:  # round its kink off, ever less
@@ -128,7 +131,7 @@ class _Run:
         """Step until the minimum is reached or nothing is left to try; the model ends there."""
         here, pairs = self._start, deque(maxlen=MEMORY)
         metric, price = None, None
-        due = FIRST_METRIC if has_metric(self.model, self.evaluator) else np.inf
+        due = FIRST_METRIC if self.curved else np.inf
         while True:
             self._record(here)
             show(self.history.rows[-1])

@@ -42,12 +42,13 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """A linear cost model of a plan: costs = coef z + intercept, z the encoded context."""
+    """A cost model of a plan: costs = coef t + intercept, t the terms of the encoded context: its
+    features, and for a quadratic model their squares and products too."""
 
     plan: Plan
     features: FeatureMap
     coef: np.ndarray
-    """(n, d)"""
+    """(n, terms)"""
     intercept: np.ndarray
     """(n,)"""
     margin: float
@@ -58,14 +59,16 @@ class FittedModel:
     samples: Samples | None = None
     limits: tuple[Limit, ...] = ()
     """Numbers of the plan that every context brings its own of."""
+    kind: str = "linear"
+    """Or "quadratic"."""
 
     def __post_init__(self) -> None:
         if self.plan.problem.n_instances is not None:
             raise InputError("A model has one plan; what differs by sample are its `limits`.")
-        shape = (self.plan.problem.n_variables, len(self.features.names))
+        shape = (self.plan.problem.n_variables, len(self.terms))
         if self.coef.shape != shape or self.intercept.shape != shape[:1]:
             raise InputError(
-                f"A model of {shape[0]} variables and {shape[1]} features needs `coef` of shape "
+                f"A model of {shape[0]} variables and {shape[1]} terms needs `coef` of shape "
                 f"{shape} and `intercept` of shape {shape[:1]}; got {self.coef.shape} and "
                 f"{self.intercept.shape}."
             )
@@ -77,8 +80,16 @@ class FittedModel:
                 got = None if own is None else own.shape
                 raise InputError(f"The samples need `limits` of shape {size}; got {got}.")
 
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Names of what costs are linear in."""
+        return term_names(self.kind, self.features.names)
+
     def costs(self, Z: np.ndarray) -> np.ndarray:
         """(B, n) costs of encoded contexts (B, d), to be minimised."""
+        if self.kind == "quadratic":
+            i, j = np.triu_indices(Z.shape[1])
+            Z = np.hstack([Z, Z[:, i] * Z[:, j]])
         return Z @ self.coef.T + self.intercept
 
     def read_contexts(self, file: TableFile) -> tuple[np.ndarray, Table]:
@@ -95,6 +106,15 @@ class FittedModel:
         return with_limits(self.plan, self.limits, limits)
 
 
+def term_names(kind: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The features, and for a quadratic model their squares and products, as (i, j), i <= j."""
+    if kind == "linear":
+        return names
+    i, j = np.triu_indices(len(names))
+    pairs = zip(i.tolist(), j.tolist(), strict=True)
+    return (*names, *(f"{names[a]}²" if a == b else f"{names[a]} x {names[b]}" for a, b in pairs))
+
+
 def save_model(model: FittedModel, folder: str | os.PathLike[str]) -> Path:
     """Write the model to a folder, which is made if need be; returns it."""
     place = Path(folder)
@@ -103,7 +123,7 @@ def save_model(model: FittedModel, folder: str | os.PathLike[str]) -> Path:
         "problem": facts,
         "features": model.features.plain(),
         "key": model.key,
-        "model": {"kind": "linear", "margin": model.margin},
+        "model": {"kind": model.kind, "margin": model.margin},
         "training": model.training,
     }
     tensors |= {"coef": model.coef, "intercept": model.intercept}
@@ -122,10 +142,11 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
     """The model in a folder; nothing in it is run, and what does not fit together is refused."""
     facts, tensors = read_folder(folder)
     told = facts.part("model")
-    if told.get("kind", str) != "linear":
+    kind = told.get("kind", str)
+    if kind not in KINDS:
         raise InputError(
-            f"{told.where}: this version of revealed knows models of kind 'linear', not "
-            f"{told.get('kind', str)[:40]!r}."
+            f"{told.where}: this version of revealed knows models of kind 'linear' and "
+            f"'quadratic', not {kind[:40]!r}."
         )
     margin = told.get("margin", float)
     if margin < 0:
@@ -135,19 +156,22 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
     _refuse_repeated(features)
     limits = _limits(facts, plan, features)
     shape = (plan.problem.n_variables, len(features.names))
+    terms = len(term_names(kind, features.names))
     return FittedModel(
         plan,
         features,
-        _finite(tensors, "coef", shape),
+        _finite(tensors, "coef", (shape[0], terms)),
         _finite(tensors, "intercept", shape[:1]),
         margin,
         plain_name(facts.get("key", str)) if facts.has("key") else None,
         facts.plain("training"),
         _samples(facts, tensors, plan, shape, limits) if facts.has("samples") else None,
         limits,
+        kind,
     )
 
 
+KINDS = ("linear", "quadratic")
 _SAMPLES = ("contexts", "decisions", "held")
 
 
