@@ -15,6 +15,8 @@ from revealed.fit.feature_models import QuadraticModel
 from revealed.fit.lbfgs import lbfgs
 
 AGREE = 1e-6
+PROJECTED = 1e-7
+"""What a bound is exact to: projections are to 1e-8 of a cost, some times as long as a distance."""
 GAMMA = 0.5
 NOISE = 0.7
 RIDGE = 0.1
@@ -202,25 +204,22 @@ def look(model, features, evaluator, point):
 
 
 @pytest.mark.parametrize("noise", [0.0, NOISE])
-@pytest.mark.parametrize(
-    "kind, power",
-    [(kind, power) for kind in KINDS for power in ("huber", 1)]
-    + [("no intercept", 2), ("shared", 2)],
-)
+@pytest.mark.parametrize("power", [2, "huber", 1])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_bound_is_never_above_the_minimum(kind, power, noise):
     Z, sets, model, features, evaluator = prepared(kind, power=power, noise=noise, draws=2)
     marks = getattr(model, "landmarks", None)
     best = least_loss(
         design_of(kind, Z, marks), sets, evaluator.loss, ridge=RIDGE, weights=sets.weights
     )
-    lbfgs(model, Z, sets, loss=evaluator.loss, tol=1e-9, features=features)
+    lbfgs(model, Z, sets, loss=evaluator.loss, tol=1e-8, max_iter=200, features=features)
     least, rng, bounds = model.point.copy(), np.random.default_rng(0), []
     for size in 10.0 ** np.arange(-8, 2):
-        for way in rng.standard_normal((3, len(least))):
-            value, _, slope = look(model, features, evaluator, least + size * way)
-            bounds.append(lower_bound(model, features, evaluator, value, slope))
+        for way in rng.standard_normal((2, len(least))):
+            value, *slopes = look(model, features, evaluator, least + size * way)
+            bounds.append(lower_bound(model, features, evaluator, value, *slopes))
             assert value >= best * (1 - EXACT)
-            assert bounds[-1] <= min(value, best * (1 + EXACT))
+            assert bounds[-1] <= min(value, best) * (1 + PROJECTED)
     assert power == 1 or max(bounds) >= best * (1 - AGREE)  # and at the minimum it is the minimum
 
 

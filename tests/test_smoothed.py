@@ -95,3 +95,21 @@ def test_sets_of_another_margin_are_refused():
     for bad in ({"sigma": 0.0}, {"n_samples": 0}, {"power": 3}, {"margin": -1.0}):
         with pytest.raises(rv.InputError):
             SmoothedProjectionLoss(problem, **bad)(costs, decisions)
+
+
+def test_fixed_draws_are_the_same_in_every_call():
+    problem, decisions, costs = samples(PATH)
+    fixed, fresh = (SmoothedProjectionLoss(problem, seed=3, fixed=flag) for flag in (True, False))
+    assert float(fixed(costs, decisions)) == float(fixed(costs, decisions))
+    assert float(fresh(costs, decisions)) != float(fresh(costs, decisions))
+
+
+def test_without_a_margin_it_takes_that_of_the_sets():
+    problem, decisions, costs = samples(PATH)
+    own = SmoothedProjectionLoss(problem, None, fixed=True)
+    for margin in (0.2, 0.5, 3.0):
+        sets = rv.OptimalitySet(problem, decisions, margin)
+        told = SmoothedProjectionLoss(problem, margin, fixed=True)(costs, decisions)
+        assert float(own(costs, sets)) == float(told)
+    plain = SmoothedProjectionLoss(problem, fixed=True)
+    assert float(own(costs, decisions)) == float(plain(costs, decisions))

@@ -8,8 +8,15 @@ sum_i w_i y_i = 0 (the intercept is free),
 and for a function of the distance to a convex set, with y_i in the normal cone at the projection
 p_i, the conjugate is phi*_i(y_i) = <y_i, p_i> + 1/2 |y_i|^2 (without the square for the plain
 distance, with |y_i| <= delta for Huber's form, |y_i| <= 1 for the plain one). The gradients at a
-model are such y_i, but for their sum. Scaled by a_i = 1 - <lambda, y_i> they stay in their cones,
-and lambda is chosen such that the sum is 0. Letters: B samples, n cost entries, K draws.
+model are such y_i, but their sum need not be 0. Scaled by factors a_i > 0 they stay in their cones.
+With x the model, g the gradient of F there, R the curvature of the penalty and
+G = sum_i w_i v_i v_i^T, v_i the gradient of <y_i, W z_i + b> / |y_i| in the model, the best factors
+near 1 are
+
+    a_i = 1 - <y_i, (cost at x + p) - (cost at x)> / |y_i|^2,    p = (R + G)^-1 g,
+
+and leave a gap of about 1/2 g^T (R + G)^-1 g, where a_i = 1 leave |g|^2 / (2 ridge). What is then
+left of the sum is taken out by a second scaling. Letters: B samples, n cost entries, K draws.
 """
 
 from __future__ import annotations
@@ -17,82 +24,117 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from .evaluation import CACHED, Evaluator
+from .curvature import LARGEST
+from .evaluation import CACHED, DistanceLoss, Evaluator
 from .models import ConvexModel, Slope
 
 NEAR = 0.5
-"""Largest |1 - a_i| that is tried: farther from the minimum the bound says nothing."""
+"""Largest |1 - a_i| that is tried."""
+ROUNDS, BALANCED = 6, 1e-14
+"""Scalings tried until the sum of all y is 0, and the share of their sizes that counts as 0."""
+SHORT, LEAST = 0.9, 0.2
+"""Shares of the largest and of the mean length between which a y may change its length."""
 
 
 def lower_bound(
-    model: ConvexModel, features: Any, evaluator: Evaluator, value: float, slope: Slope
+    model: ConvexModel,
+    features: Any,
+    evaluator: Evaluator,
+    value: float,
+    gradient: np.ndarray,
+    slope: Slope,
 ) -> float:
     """A number that the minimum is not below; 0 where nothing better can be proved.
 
-    `value` and `slope` are those at the model. Without intercepts, or where their gradient is 0,
-    the bound is value - slope.weights / (2 ridge), as for any strongly convex function. Else it
-    takes at least one more pass over the data.
+    `value`, `gradient` and `slope` are those at the model. Takes one more pass over the data.
     """
     if not (model.ridge > 0 and evaluator.loss.is_convex):
         return 0.0
-    if not slope.level.any():
-        return max(0.0, value - slope.weights / (2.0 * model.ridge))
-    parts = _Parts(model, features, evaluator)
-    push = _push(model, parts)
-    factor = _factor(model, parts, push, evaluator)
-    return 0.0 if factor is None else max(0.0, _dual_value(model, parts, push, factor, evaluator))
+    simple = 0.0 if slope.level.any() else value - slope.weights / (2.0 * model.ridge)
+    sets, loss = evaluator.sets, evaluator.loss
+    if len(sets) * sets.n_parameters * loss.count > CACHED:
+        return max(0.0, simple)
+    parts = list(evaluator.dual_parts(model, features))
+    if len(gradient) <= LARGEST:
+        parts = _scaled(parts, _factors(model, parts, gradient, loss))
+    balanced = _balanced(model, parts)
+    dual = 0.0 if balanced is None else _dual_value(model, balanced, loss)
+    return max(0.0, simple, dual)
 
 
-class _Parts:
-    """The parts of the dual, from one pass over the data where memory allows, else from one each
-    time."""
-
-    def __init__(self, model: ConvexModel, features: Any, evaluator: Evaluator) -> None:
-        self._make = lambda: evaluator.dual_parts(model, features)
-        sets = evaluator.sets
-        small = len(sets) * sets.n_parameters * evaluator.loss.count <= CACHED
-        self._kept = list(self._make()) if small else None
-
-    def __iter__(self) -> Any:
-        return iter(self._make() if self._kept is None else self._kept)
+def _scaled(parts: list[Any], factors: list[np.ndarray] | None) -> list[Any]:
+    """The parts with their y multiplied by factors (K, b), chunk by chunk."""
+    if factors is None:
+        return parts
+    return [
+        (features, weights, a[:, :, None] * y, a * along)
+        for (features, weights, y, along), a in zip(parts, factors, strict=True)
+    ]
 
 
-def _push(model: ConvexModel, parts: _Parts) -> np.ndarray:
-    """lambda, in the space of the sum that must be 0."""
-    gram, sums = 0.0, 0.0
-    for _, weights, y, _ in parts:
-        lifts = model.dual_lifts(y)
-        sums = sums + np.einsum("b,kbr->r", weights, lifts)
-        flat = lifts.reshape(-1, lifts.shape[2])
-        gram = gram + flat.T @ (np.tile(weights, len(y))[:, None] * flat)
-    return np.linalg.lstsq(gram, sums, rcond=1e-12)[0]
-
-
-def _factor(
-    model: ConvexModel, parts: _Parts, push: np.ndarray, evaluator: Evaluator
-) -> float | None:
-    """What all y are multiplied by to be short enough; None where the scaling goes too far."""
-    longest, farthest = 0.0, 0.0
-    for _, _, y, _ in parts:
-        a = 1.0 - model.dual_lifts(y) @ push
-        farthest = max(farthest, float(np.abs(a - 1.0).max()))
-        longest = max(longest, float((np.abs(a) * np.linalg.norm(y, axis=2)).max()))
-    if not farthest <= NEAR:
+def _factors(
+    model: ConvexModel, parts: list[Any], gradient: np.ndarray, loss: DistanceLoss
+) -> list[np.ndarray] | None:
+    """(K, b) for each chunk: the factors near 1 that leave the smallest gap; None where they have no
+    solution. Those y that are as long as they may be keep their length."""
+    gram, total, lengths = model.penalty_curvature(), 0.0, []
+    found = np.zeros_like(gram)
+    for features, weights, y, _ in parts:
+        length = np.linalg.norm(y, axis=2)
+        least = LEAST * float(length.mean())  # a short y would have to change by much of itself
+        free = (length > least) & (length < SHORT * loss.longest_gradient)
+        lengths.append(np.where(free, length, np.inf))
+        u = y / lengths[-1][:, :, None]
+        hessians = np.einsum("b,kbi,kbj->bij", weights, u, u, optimize=True)
+        entries = np.broadcast_to(np.arange(y.shape[2]), y.shape[1:])
+        found += model.curvature(features, entries, hessians)
+        total += float(weights.sum()) * len(y)
+    gram += found / total
+    gram[np.diag_indices(len(gram))] += 1e-12
+    try:
+        step = cho_solve(cho_factor(gram, check_finite=False), gradient, check_finite=False)
+    except LinAlgError:
         return None
-    return min(1.0, evaluator.loss.longest_gradient / longest) if longest > 0 else 1.0
+    here = model.point
+    result = []
+    for (features, _, y, _), length in zip(parts, lengths, strict=True):
+        before = model.cost(features)
+        model.move_to(here + step)
+        turn = model.cost(features) - before
+        model.move_to(here)
+        change = (y * turn).sum(axis=2) / length**2
+        result.append(1.0 - np.clip(change, -NEAR, NEAR))
+    return result
 
 
-def _dual_value(
-    model: ConvexModel, parts: _Parts, push: np.ndarray, factor: float, evaluator: Evaluator
-) -> float:
+def _balanced(model: ConvexModel, parts: list[Any]) -> list[Any] | None:
+    """The parts with y scaled such that intercepts are free: their sum is 0; None where no factors
+    of at least 0 were found that make it so."""
+    for _ in range(ROUNDS):
+        lifts = [model.dual_lifts(y) for _, _, y, _ in parts]
+        gram, sums, size = 0.0, 0.0, 0.0
+        for (_, weights, _, _), lift in zip(parts, lifts, strict=True):
+            flat = lift.reshape(-1, lift.shape[2])
+            counted = np.tile(weights, len(lift))[:, None] * flat
+            gram, sums = gram + flat.T @ counted, sums + counted.sum(axis=0)
+            size += float(np.abs(counted).sum())
+        if np.abs(sums).max(initial=0.0) <= BALANCED * size:
+            return parts
+        push = np.linalg.lstsq(gram, sums, rcond=1e-12)[0]
+        # An entry in which a single y differs from 0 asks for that y to be 0.
+        parts = _scaled(parts, [np.clip(1.0 - lift @ push, 0.0, 2.0) for lift in lifts])
+    return None
+
+
+def _dual_value(model: ConvexModel, parts: list[Any], loss: DistanceLoss) -> float:
+    longest = max(float(np.linalg.norm(y, axis=2).max(initial=0.0)) for _, _, y, _ in parts)
+    factor = min(1.0, loss.longest_gradient / longest) if longest > 0 else 1.0
     total, value, pull = 0.0, 0.0, 0.0
-    square = evaluator.loss.conjugate_square
     for features, weights, y, along in parts:
-        a = factor * (1.0 - model.dual_lifts(y) @ push)
         total += float(weights.sum())
-        scaled = a[:, :, None] * y
-        each = a * along - square * (scaled**2).sum(axis=2)
+        each = factor * along - loss.conjugate_square * factor**2 * (y**2).sum(axis=2)
         value += float(weights @ each.mean(axis=0))
-        pull = pull + model.dual_pull(features, weights[:, None] * scaled.mean(axis=0))
+        pull = pull + model.dual_pull(features, weights[:, None] * factor * y.mean(axis=0))
     return value / total - model.dual_penalty(pull / total) / (2.0 * model.ridge)

@@ -66,15 +66,16 @@ class InverseRegressorCV(InverseRegressor):
     model : "auto", a name or a list of names
         "auto" chooses between "linear" and "quadratic", or for contexts (B, n, p) is "shared".
     ridges : "auto" or array
-        To choose from. "auto" is a path around 0.3 over the number of samples, from 100 times as
-        much to a three-hundredth.
+        To choose from. "auto" is a path around the usual 0.3 over the number of samples, from 100
+        times as much to a three-hundredth; the usual one with the first model is kept unless
+        another does better by more than the standard error of the difference.
     cv : int or a scikit-learn splitter
         Folds; an int shuffles the samples with `random_state`.
     scoring : "distance", "decision_loss", "accuracy" or "regret"
         What is judged on the samples held out: the loss that is minimized; |x(c) - x|^2; the share
         of decisions repeated; regret, where `fit` is given `true_costs`.
     one_standard_error : bool
-        Take the strongest ridge within one standard error of the best, instead of the best.
+        Take the strongest ridge within one standard error of the chosen one.
     n_jobs : int or None
         Folds fitted at a time, in processes; None for one, which then uses every core itself.
 
@@ -167,6 +168,7 @@ class InverseRegressorCV(InverseRegressor):
             whole = self._contexts(Z, y, costs_only, reset=True)
             contexts, sets = self._data(whole, y, costs_only, sample_weight)
             self._choose(sets)
+            self._usual_ridge = STRENGTH / len(sets)
             folds = self._folds(contexts, sets)
             strengths = self._strengths(len(sets))
             truth = None if true_costs is None else to_float64(true_costs, "true_costs")
@@ -304,7 +306,7 @@ class InverseRegressorCV(InverseRegressor):
         mean = np.where(tried, np.where(tried[:, None], flat, 0.0).mean(axis=1), -np.inf)
         spread = np.where(tried[:, None], flat, np.nan).std(axis=1, ddof=1)
         models, path = np.repeat(names, len(ridges)), np.tile(ridges, len(names))
-        best = int(np.argmax(mean))
+        best = self._unless_usual(int(np.argmax(mean)), models, path, flat)
         if self.one_standard_error:
             enough = mean[best] - spread[best] / np.sqrt(splits)
             same = (models == models[best]) & (mean >= enough)
@@ -320,6 +322,20 @@ class InverseRegressorCV(InverseRegressor):
         } | {f"split{k}_test_score": flat[:, k] for k in range(splits)}
         self.choice_ = self._sentence(names, models, mean)
 
+    def _unless_usual(
+        self, best: int, models: np.ndarray, path: np.ndarray, scores: np.ndarray
+    ) -> int:
+        """The usual ridge with the first model, unless `best` beats it by more than the standard
+        error of the difference, fold by fold: a choice among many must pay."""
+        if not isinstance(self.ridges, str):
+            return best
+        there = np.flatnonzero((models == models[0]) & np.isclose(path, self._usual_ridge))
+        if not there.size or not np.isfinite(scores[there[0]]).all():
+            return best
+        gain = scores[best] - scores[there[0]]
+        clear = gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain))
+        return best if clear else int(there[0])
+
     def _sentence(self, names: list[str], models: np.ndarray, mean: np.ndarray) -> str:
         words = {"distance": "loss", "decision_loss": "decision loss"}.get(
             self.scoring, self.scoring
@@ -331,7 +347,7 @@ class InverseRegressorCV(InverseRegressor):
             f"{sign * self.best_score_:.4g}"
         )
         others = [
-            f"{sign * mean[models == name].max():.4g} with {name} ones"
+            f"{sign * mean[models == name].max():.4g} at best with {name} ones"
             for name in names
             if name != self.chosen_model_ and np.isfinite(mean[models == name].max())
         ]

@@ -19,7 +19,7 @@ NOISE_PER_MARGIN = 2.0
 STRENGTH = 0.3
 """Of the prior, in samples: the ridge is this over their number."""
 DRAWS, FEWEST_DRAWS = 8, 2
-MANY = 4_000
+MANY = 1_000
 """Samples from which on fewer draws each tell as much."""
 
 

@@ -253,10 +253,10 @@ class QuadraticModel(_OnFeatures):
     learns.
 
     Inside, contexts have mean 0 and standard deviation 1 before they are multiplied, so that units
-    do not matter. Products that say nothing new are left out: the square of a feature of two values,
-    and the product of two such features that never have their larger value together, as the columns
-    of one category. `coef` is in the units of the data: d columns for the features, then one for
-    each product, in the order of `products`, 0 for those left out.
+    do not matter. Products that say nothing new are left out: the square of a feature of two
+    values, and the product of two such features that never have their larger value together, as
+    the columns of one category. `coef` is in the units of the data: d columns for the features,
+    then one for each product, in the order of `products`, 0 for those left out.
     """
 
     def __init__(self, *, fit_intercept: bool = True, ridge: float = 0.0) -> None:

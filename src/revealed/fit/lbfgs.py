@@ -135,12 +135,14 @@ class _Run:
         while True:
             self._record(here)
             show(self.history.rows[-1])
-            self.history.reason = self._reason(here)
+            direction = _two_loops(here.gradient, pairs, metric)
+            self.history.reason = self._reason(here, direction)
             if self.history.reason is StopReason.CONVERGED and not self._is_sharp(here):
                 self.history.reason = None
                 self._round(LESS_ROUND * self.evaluator.loss.delta)
                 here, metric, due = self._measure(here.x), None, self.evaluations + (price or 0.0)
                 pairs.clear()
+                direction = -here.gradient
             if self.history.reason is not None:
                 break
             if self.evaluations >= due and price is None:
@@ -156,7 +158,8 @@ class _Run:
                 due = self.evaluations + NEXT_METRIC + 2.0 * price
                 if metric is not None:
                     pairs.clear()
-            found = self._search(here, _two_loops(here.gradient, pairs, metric))
+                direction = _two_loops(here.gradient, pairs, metric)
+            found = self._search(here, direction)
             if found is None and (pairs or metric):  # a curvature that misleads: step as POCS does
                 pairs.clear()
                 metric = None
@@ -230,17 +233,21 @@ class _Run:
             row |= self.monitor(self.model)
         self.history.append(row)
 
-    def _reason(self, here: _Point) -> StopReason | None:
+    def _reason(self, here: _Point, direction: np.ndarray) -> StopReason | None:
         inside = here.row["max_relative"] <= self.tol
         if inside and not (self.evaluator.loss.noise or self.model.ridge):
             return StopReason.INTERPOLATED
-        if self._is_minimum(here):
+        if self._is_minimum(here, direction):
             return StopReason.CONVERGED
         return StopReason.CAP if self.evaluations > self.max_iter else None
 
-    def _is_minimum(self, here: _Point) -> bool:
+    def _is_minimum(self, here: _Point, direction: np.ndarray) -> bool:
         """Whether the distance to the minimum is proved to be small, or without a ridge, the
-        gradient is."""
+        gradient is.
+
+        A proof costs an evaluation or two; it is tried when the fall that `direction` promises is
+        small enough.
+        """
         if here.value == 0.0:
             return True
         length = float(np.linalg.norm(here.gradient))
@@ -249,8 +256,7 @@ class _Run:
         # A kink that is still rounded by delta need not be approached more closely than that.
         rounded = self.evaluator.loss.power == ROUNDED
         allowed = max(self.tol * here.value, ENOUGH * self.evaluator.loss.delta * rounded)
-        square = here.slope.weights + float((here.slope.level**2).sum())
-        if square / (2.0 * self.model.ridge) > self.hope * allowed:
+        if -0.5 * float(here.gradient @ direction) > self.hope * allowed:
             return False
         self._prove(here)
         if here.value - self.bound <= allowed:
@@ -260,7 +266,9 @@ class _Run:
 
     def _prove(self, here: _Point) -> None:
         self.model.move_to(here.x)
-        found = lower_bound(self.model, self.features, self.evaluator, here.value, here.slope)
+        found = lower_bound(
+            self.model, self.features, self.evaluator, here.value, here.gradient, here.slope
+        )
         self.bound = max(self.bound, found)
 
     def _search(self, here: _Point, direction: np.ndarray) -> _Point | None:
