@@ -32,8 +32,9 @@ from .models import ConvexModel, Slope
 
 NEAR = 0.5
 """Largest |1 - a_i| that is tried."""
-ROUNDS, BALANCED = 6, 1e-14
-"""Scalings tried until the sum of all y is 0, and the share of their sizes that counts as 0."""
+ROUNDS, BALANCED, ROUNDING = 8, 1e-12, 1e-15
+"""Scalings tried until the sum of all y is 0; the share of their sizes that counts as 0; and that
+of their squares."""
 SHORT, LEAST = 0.9, 0.2
 """Shares of the largest and of the mean length between which a y may change its length."""
 
@@ -60,7 +61,11 @@ def lower_bound(
     if len(gradient) <= LARGEST:
         parts = _scaled(parts, _factors(model, parts, gradient, loss))
     balanced = _balanced(model, parts)
-    dual = 0.0 if balanced is None else _dual_value(model, balanced, loss)
+    if balanced is None:
+        return max(0.0, simple)
+    parts, left = balanced
+    # Rounding leaves a little of the sum; intercepts as large as these make it count at most so.
+    dual = _dual_value(model, parts, loss) - 2.0 * float(left @ np.abs(model.levels()))
     return max(0.0, simple, dual)
 
 
@@ -77,8 +82,8 @@ def _scaled(parts: list[Any], factors: list[np.ndarray] | None) -> list[Any]:
 def _factors(
     model: ConvexModel, parts: list[Any], gradient: np.ndarray, loss: DistanceLoss
 ) -> list[np.ndarray] | None:
-    """(K, b) for each chunk: the factors near 1 that leave the smallest gap; None where they have no
-    solution. Those y that are as long as they may be keep their length."""
+    """(K, b) for each chunk: the factors near 1 that leave the smallest gap; None where there are
+    none. Those y that are as long as they may be keep their length."""
     gram, total, lengths = model.penalty_curvature(), 0.0, []
     found = np.zeros_like(gram)
     for features, weights, y, _ in parts:
@@ -87,7 +92,8 @@ def _factors(
         free = (length > least) & (length < SHORT * loss.longest_gradient)
         lengths.append(np.where(free, length, np.inf))
         u = y / lengths[-1][:, :, None]
-        hessians = np.einsum("b,kbi,kbj->bij", weights, u, u, optimize=True)
+        u = u.transpose(1, 2, 0)
+        hessians = (weights[:, None, None] * u) @ u.transpose(0, 2, 1)
         entries = np.broadcast_to(np.arange(y.shape[2]), y.shape[1:])
         found += model.curvature(features, entries, hessians)
         total += float(weights.sum()) * len(y)
@@ -109,20 +115,25 @@ def _factors(
     return result
 
 
-def _balanced(model: ConvexModel, parts: list[Any]) -> list[Any] | None:
-    """The parts with y scaled such that intercepts are free: their sum is 0; None where no factors
-    of at least 0 were found that make it so."""
+def _balanced(model: ConvexModel, parts: list[Any]) -> tuple[list[Any], np.ndarray] | None:
+    """The parts with y scaled such that intercepts are free, and what is left of their sum by
+    rounding; None where no factors of at least 0 were found that make it 0."""
     for _ in range(ROUNDS):
         lifts = [model.dual_lifts(y) for _, _, y, _ in parts]
-        gram, sums, size = 0.0, 0.0, 0.0
-        for (_, weights, _, _), lift in zip(parts, lifts, strict=True):
+        gram, sums, total, size = 0.0, 0.0, 0.0, 0.0
+        for (_, weights, y, _), lift in zip(parts, lifts, strict=True):
             flat = lift.reshape(-1, lift.shape[2])
             counted = np.tile(weights, len(lift))[:, None] * flat
             gram, sums = gram + flat.T @ counted, sums + counted.sum(axis=0)
-            size += float(np.abs(counted).sum())
-        if np.abs(sums).max(initial=0.0) <= BALANCED * size:
-            return parts
-        push = np.linalg.lstsq(gram, sums, rcond=1e-12)[0]
+            total += float(weights.sum()) * len(lift)
+            size += float((weights * (y**2).sum(axis=2)).sum())
+        # Lifts that are nothing but rounding (paths that all have one length, say) cannot push.
+        values, vectors = np.linalg.eigh(gram)
+        real = values > ROUNDING * size
+        along = vectors[:, real].T @ sums
+        if np.linalg.norm(along) <= BALANCED * np.sqrt(total * size):
+            return parts, np.abs(sums) / total
+        push = vectors[:, real] @ (along / values[real])
         # An entry in which a single y differs from 0 asks for that y to be 0.
         parts = _scaled(parts, [np.clip(1.0 - lift @ push, 0.0, 2.0) for lift in lifts])
     return None

@@ -55,7 +55,7 @@ class Convergence:
             if self.lower_bound > 0
             else "no bound on the minimum is proved"
         )
-        return f"Not converged: loss {self.value:.4g} {spent}, {proved}. Allow more iterations."
+        return f"Not converged: loss {self.value:.4g} {spent}, {proved}."
 
 
 @dataclass(frozen=True)

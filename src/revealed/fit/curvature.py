@@ -178,8 +178,11 @@ def _groups(size: np.ndarray) -> Iterator[np.ndarray]:
 def _places(flags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(b, k) where each line of `flags` (b, n) is true, filled up, and which of these are real."""
     count = flags.sum(axis=1)
-    places = np.argsort(~flags, axis=1, kind="stable")[:, : max(int(count.max(initial=0)), 1)]
-    return places, np.arange(places.shape[1]) < count[:, None]
+    most = max(int(count.max(initial=0)), 1)
+    if most == flags.shape[1]:  # all of them, in order
+        return np.broadcast_to(np.arange(most), flags.shape), flags
+    places = np.argsort(~flags, axis=1, kind="stable")[:, :most]
+    return places, np.arange(most) < count[:, None]
 
 
 def _null_projectors(rows: np.ndarray, there: np.ndarray) -> np.ndarray:

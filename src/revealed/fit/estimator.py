@@ -575,8 +575,9 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         told = self.certificate_
         if told is None or told.convergence is None or told.converged:
             return
+        more = "Allow more with `max_iter`" if told.reason is StopReason.CAP else "It stalled"
         warnings.warn(
-            f"{told.convergence.sentence} Try a larger `max_iter`, or a larger `ridge`.",
+            f"{told.convergence.sentence} {more}; a larger `ridge` is easier to fit.",
             ConvergenceWarning,
             stacklevel=3,
         )

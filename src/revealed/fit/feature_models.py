@@ -75,6 +75,9 @@ class _OnFeatures:
     def dual_lifts(self, y: np.ndarray) -> np.ndarray:
         return self._linear.dual_lifts(y)
 
+    def levels(self) -> np.ndarray:
+        return self._linear.levels()
+
     def dual_pull(self, features: Any, y: np.ndarray) -> np.ndarray:
         return self._linear.dual_pull(features, y)
 

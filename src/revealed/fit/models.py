@@ -95,6 +95,10 @@ class ConvexModel(CostModel, Protocol):
         """(K, b, r): what each y adds to the sum that must be 0 for intercepts to be free."""
         ...
 
+    def levels(self) -> np.ndarray:
+        """(r,) the costs of the mean context, which intercepts set."""
+        ...
+
     def dual_pull(self, features: Any, y: np.ndarray) -> np.ndarray:
         """What the y of all samples together pull the weights with."""
         ...
@@ -109,7 +113,7 @@ class ConvexModel(CostModel, Protocol):
 
     def curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
         """(N, N) in the coordinates of `point`: what Hessians (b, k, k) of samples in the cost
-        `entries` (b, k) add up to."""
+        `entries` (b, k) add up to; n entries are all of them, in order."""
         ...
 
     def penalty_curvature(self) -> np.ndarray:
@@ -247,6 +251,10 @@ class LinearModel:
     def dual_lifts(self, y: np.ndarray) -> np.ndarray:
         return y
 
+    def levels(self) -> np.ndarray:
+        assert self._rows is not None, "`prepare` comes first"
+        return self.intercept + self.coef @ self._rows.mean
+
     def dual_pull(self, features: np.ndarray, y: np.ndarray) -> np.ndarray:
         assert self._rows is not None, "`prepare` comes first"
         return y.T @ (features - self._rows.mean)
@@ -273,10 +281,11 @@ class LinearModel:
         k, both = w.shape[1], 0.0
         pairs = (w[:, :, None] * w[:, None, :]).reshape(len(w), -1)
         for part in chunks(len(w), max(1, HELD // n**2)):
-            whole = np.zeros((len(w[part]), n, n))
-            place = entries[part]
-            one = np.arange(len(place))[:, None, None]
-            whole[one, place[:, :, None], place[:, None, :]] = hessians[part]
+            whole, place = hessians[part], entries[part]
+            if place.shape[1] < n:
+                whole = np.zeros((len(place), n, n))
+                one = np.arange(len(place))[:, None, None]
+                whole[one, place[:, :, None], place[:, None, :]] = hessians[part]
             both = both + pairs[part].T @ whole.reshape(len(whole), -1)
         both = np.reshape(both, (k, k, n, n))
         return both.transpose(2, 0, 3, 1).reshape(n * k, n * k)
