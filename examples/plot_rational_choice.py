@@ -38,8 +38,7 @@ def households(count):
 # Learn from 400 baskets; the unit of utility is not revealed, so the margin sets one.
 traits, prices, budget = households(400)
 baskets = market(prices, budget).solve(-(taste + traits @ listens.T)).x
-model = rv.InverseRegressor(market(prices, budget), method="erm", max_iter=400)
-model.fit(traits, baskets)
+model = rv.InverseRegressor(market(prices, budget), random_state=0).fit(traits, baskets)
 print(model.certificate_)
 
 # %%

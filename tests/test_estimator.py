@@ -192,6 +192,29 @@ def test_features_of_each_entry_make_a_linear_model_shared():
         linear.predict(np.zeros((4, PATHS.n_variables, 3)))
 
 
+def test_features_that_all_samples_share_are_scored_against_every_decision():
+    Z = np.random.default_rng(0).random((PATHS.n_variables, 2))
+    X = PATHS.solve(np.random.default_rng(1).random((30, PATHS.n_variables))).x
+    est = InverseRegressor(PATHS, model="shared", random_state=0).fit(Z, X)
+    one = est.predict(Z)
+    assert one.shape == (1, PATHS.n_variables)
+    assert est.score(Z, X) == pytest.approx(-((one - X) ** 2).sum(axis=1).mean())
+    sets, weights = rv.OptimalitySet(PATHS, X, 1.0), np.arange(30.0)
+    assert est.score(Z, sets) == est.score(Z, X)
+    weighed = np.average(((one - X) ** 2).sum(axis=1), weights=weights)
+    assert est.score(Z, X, sample_weight=weights) == pytest.approx(-weighed)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "armijo"])
+def test_decisions_are_tracked_in_the_units_of_the_user(solver):
+    Z, X, _ = routes()
+    scale = np.linspace(0.5, 3.0, PATHS.n_variables)
+    options = {"scale": scale, "track_decisions": True, "max_iter": 10, "random_state": 0}
+    est = InverseRegressor(PATHS, solver=solver, **options).fit(Z, X)
+    assert est.history_["decision_loss"][-1] == pytest.approx(-est.score(Z, X))
+    assert est.score(Z, X) < 0
+
+
 def test_a_module_given_is_copied_not_trained():
     Z, X, _ = routes()
     given = network()
@@ -312,6 +335,7 @@ WRONG = [
     ({"delta": 0.0}, (Z, X), "`delta` must be above 0"),
     ({"n_draws": 3}, (Z, X), "`n_draws` must be even"),
     ({"given": {0: 1.0}, "model": "kernel"}, (Z, X), '`given` weights are for model="shared"'),
+    ({"given": {0: 1.0}}, (Z, X), r"each cost entry; got contexts of shape \(60, 3\)"),
     ({"scale": np.ones(3)}, (Z, X), "each of the 24 cost entries"),
     ({"scale": np.zeros(24)}, (Z, X), "a finite number above 0"),
     ({"ridge": -0.1}, (Z, X), "`ridge` must be"),

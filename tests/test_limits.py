@@ -9,6 +9,7 @@ import pytest
 import revealed as rv
 from limit_files import (
     DAYS,
+    FIXED,
     FOODS,
     LIMITS,
     blend_files,
@@ -55,7 +56,7 @@ def test_an_empty_cell_is_the_plans_own(folder):
 
 
 def test_a_fit_learns_under_every_days_own_limits(folder, capsys):
-    assert main([*fit(folder), "--out", str(folder / "again"), "--json"]) == 0
+    assert main([*fit(folder), *FIXED, "--out", str(folder / "again"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["unsolved"] == 0
     assert told["seen"]["repeated_share"] >= 0.8
@@ -321,7 +322,8 @@ def test_paths_between_other_ends_stay_fast_and_right():
 def test_limits_are_told_to_people_and_to_machines(folder, tmp_path, capsys):
     pairs = [(text.split("=")[0], text.split("=")[-1]) for text in LIMITS]
     named = [{"name": name, "column": column} for name, column in pairs]
-    for call in (fit(folder, LIMITS, "doctor"), [*fit(folder), "--out", str(tmp_path / "m")]):
+    learn = [*fit(folder), *FIXED, "--out", str(tmp_path / "m")]
+    for call in (fit(folder, LIMITS, "doctor"), learn):
         assert main([*call, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["limits"] == named
         assert main(call) == 0

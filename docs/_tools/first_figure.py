@@ -55,7 +55,7 @@ def play() -> Scene:
     maps = _ground(rng, *SEEN, rough=1.5)
     features = _steps(small, maps)
     tracks = small.solve(features @ DISLIKE).x
-    model = rv.InverseRegressor(small, method="erm", power=1, fit_intercept=False, max_iter=60)
+    model = rv.InverseRegressor(small, noise=0, ridge=0, fit_intercept=False)
     learned = model.fit(features, tracks).coef_
 
     new = _ground(rng, *NEW, rough=3.0)
@@ -75,12 +75,14 @@ def play() -> Scene:
 
 def told(scene: Scene) -> str:
     """The figures in the caption."""
+    more = scene.excess[0]
+    effort = f"{more:.3%}" if more >= 1e-5 else "less than 0.001%"
     return (
         f"Left: some of the {SEEN[0]} tracks that were seen, all there is to learn from. "
         "Middle: what entering each cell costs, as learnt, on a map that nobody has walked. Right: "
         "the plan there (blue) on top of the track a hiker would take (black), and the shortest "
         f"one (orange). On {scene.repeated} of {NEW[0]} such maps the plan is that track, cell by "
-        f"cell; plans cost {scene.excess[0]:.3%} more effort than the best there is, shortest "
+        f"cell; plans cost {effort} more effort than the best there is, shortest "
         f"tracks {scene.excess[1]:.0%}."
     )
 

@@ -1,6 +1,7 @@
 """`revealed bench scale`: fit from ever larger Parquet tables, with time and memory of each fit.
 
-Every fit is a `revealed fit` of its own in a process of its own, as a user would start it.
+Every fit is a `revealed fit` of its own in a process of its own, as a user would start it who
+has chosen a ridge: what is measured is one fit, not the many of a cross-validation.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from .tables import Table, show
 
 PROBLEM = "grid_shortest_path(5, 5, directed='right-down')"
 FEATURES = 5
+RIDGE = "0.01"
 BUDGET_MIB = 2048
 BLOCK = 100_000
 
@@ -60,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"time grows with the number of decisions to the power {slope:.2f}")
     if args.out:
         write_json(args.out, report)
-    return 0 if all(line["within_budget"] and line["code"] == 0 for line in lines) else 1
+    return 0 if all(line["within_budget"] and not line["failed"] for line in lines) else 1
 
 
 def write_decisions(folder: Path, size: int) -> None:
@@ -91,6 +93,7 @@ def _fit(folder: Path, size: int, max_iter: int) -> dict[str, Any]:
     command = [sys.executable, "-m", "revealed", "fit", "--problem", PROBLEM, "--json"]
     command += ["--contexts", str(folder / "contexts.parquet")]
     command += ["--decisions", str(folder / "decisions.parquet")]
+    command += ["--model", "linear", "--ridge", RIDGE]
     command += ["--max-iter", str(max_iter), "--out", str(folder / "model")]
     began = time.perf_counter()
     with open(folder / "said", "w+") as said:
@@ -109,6 +112,10 @@ def _fit(folder: Path, size: int, max_iter: int) -> dict[str, Any]:
         "within_budget": peak <= BUDGET_MIB,
         "held_out_repeated": (told.get("held") or {}).get("repeated_share"),
         "code": process.returncode,
+        "converged": told.get("converged"),
+        # Evaluations are few here on purpose: a fit that these have ended has not failed.
+        "failed": process.returncode != 0
+        and (told.get("unsolved") != 0 or told.get("converged") is not False),
     }
 
 

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--seed", 7, "which town and trips to draw"),
         ("--trips", 3000, "trips to learn from"),
         ("--held-out", 500, "further trips to judge by"),
-        ("--iterations", 150, "iterations of POCS"),
+        ("--iterations", 500, "evaluations of the loss at most"),
     ):
         least = 0 if name == "--seed" else 1
         parser.add_argument(

@@ -150,47 +150,36 @@ def _counts(held_out: Trips, outcome: Outcome, i: int) -> str:
 
 
 def draw_losses(path: Path, outcome: Outcome) -> None:
-    """The loss by iteration under its theoretical ceiling, and the decisions it stands for."""
+    """How far the loss is above its minimum, step by step, and what it means for decisions."""
     figure = _figure(11.6, 4.6)
     left, right = figure.subplots(1, 2)
-    h, iteration = outcome.model.history_["h"], np.arange(len(outcome.model.history_))
-    left.plot(iteration[1:], outcome.ceiling[1:], color=ORANGE, lw=2, ls=(0, (4, 2)))
-    left.plot(iteration[1:], h[1:], color=BLUE, lw=2.4)
-    left.set(xscale="log", yscale="log", xlim=(1, max(len(h) - 1, 2)))
-    place = len(h) // 4 or 1
-    words = "theory: never above $h_T + D^2/2t$\n($D$: root mean square of the final costs)"
-    _note(left, words, (max(1, place // 3), outcome.ceiling[max(1, place // 3)]), ORANGE, 8)
-    _note(left, "observed", (place, h[place]), BLUE, 6)
-    _caption(
-        left, "Loss by iteration", f"h, half the mean squared distance; {h[0]:.3g} at the start"
-    )
-    left.set_xlabel("iteration of POCS")
-    _draw_decisions(right, iteration, outcome)
+    history, told = outcome.model.history_, outcome.model.certificate_
+    least = max(told.lower_bound, np.finfo(float).tiny)
+    above = np.maximum(history["loss"] - told.lower_bound, 1e-16 * least) / least
+    left.plot(history["evaluations"], above, color=BLUE, lw=2.4)
+    left.axhline(outcome.model.tol, color=ORANGE, lw=1.6, ls=(0, (4, 2)))
+    _note(left, "where a fit may stop", (history["evaluations"][0], outcome.model.tol), ORANGE, 4)
+    left.set(yscale="log")
+    _caption(left, "Down to the minimum", "loss above its proved minimum, as a share of it")
+    left.set_xlabel("evaluations of the loss on all trips")
+    _draw_matches(right, outcome)
     for axis in (left, right):
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(which="both", color=SOFT)
     _save(figure, path)
 
 
-def _draw_decisions(axis: Axes, iteration: np.ndarray, outcome: Outcome) -> None:
-    loss = outcome.model.history_["decision_loss"]
-    last = iteration[-1]
-    axis.plot(iteration[1:], loss[1:], color=BLUE, lw=2.4)
-    nothing, _, learned, truth = outcome.scores
-    for score, colour, words in (
-        (nothing, ORANGE, "held out: shortest by length"),
-        (truth, SOFT, "held out: least squares on true times"),
-    ):
-        axis.axhline(score.loss, color=colour, lw=1.6, ls=(0, (4, 2)))
-        _note(axis, words, (1, score.loss), colour, 4, ha="left")
-    axis.plot(last, learned.loss, "o", ms=9, color=BLUE, mec="white", clip_on=False, zorder=4)
-    _note(axis, "held out: learned", (last, learned.loss), BLUE, 18, ha="right")
-    middle = max(1, len(loss) // 8)
-    _note(axis, "trips learned from", (middle, loss[middle]), BLUE, 8, ha="left")
-    axis.set(xscale="log", xlim=(1, max(last, 2)))
-    axis.set_ylim(0, 1.18 * max(nothing.loss, loss[1:].max(initial=0.0)))
-    _caption(axis, "What it means for decisions", "streets that differ from the route taken, mean")
-    axis.set_xlabel("iteration of POCS")
+def _draw_matches(axis: Axes, outcome: Outcome) -> None:
+    """Routes of held-out trips that each of the four predicts exactly."""
+    places = np.arange(len(outcome.scores))[::-1]
+    for place, score in zip(places, outcome.scores, strict=True):
+        axis.barh(place, score.match, color=BLUE if score.ours else SOFT, height=0.6)
+        axis.text(score.match + 0.01, place, f"{score.match:.0%}", va="center", color=INK)
+    names = [f"{score.name}\n(saw: {score.saw})" for score in outcome.scores]
+    axis.set_yticks(places, names)
+    axis.set(xlim=(0, 1.08), xticks=[])
+    axis.spines["bottom"].set_visible(False)
+    _caption(axis, "What it means for decisions", "held-out routes predicted exactly")
 
 
 # --- parts ---------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def tell(out: Path, seed: int, trips: int, held_out: int, iterations: int) -> bo
     _tell_beginning(console, town, train, test)
     with console.status("compiling (the first run only, about half a minute) ..."):
         compile_kernels(train)
-    _tell_method(console, iterations)
+    _tell_method(console)
     outcome = learn(train, test, town, iterations=iterations, verbose=True)
     _tell_learning(console, train, outcome)
     _tell_comparison(console, test, outcome)
@@ -51,7 +51,7 @@ def tell(out: Path, seed: int, trips: int, held_out: int, iterations: int) -> bo
         "Pictures",
         f"{out / 'costs.png'}   learned against true costs\n"
         f"{out / 'routes.png'}  predicted over observed routes\n"
-        f"{out / 'loss.png'}    loss by iteration, and its ceiling in theory",
+        f"{out / 'loss.png'}    the loss on its way to the minimum, and what it is worth",
         gap=0,
     )
     return _all_held(outcome)
@@ -67,29 +67,34 @@ def _tell_beginning(console: Console, town: Town, train: Trips, test: Trips) -> 
     )
 
 
-def _tell_method(console: Console, iterations: int) -> None:
+def _tell_method(console: Console) -> None:
     _step(
         console,
         "2 Learn",
-        "A linear model gives every street a cost in every context. POCS moves each prediction to "
-        "the nearest costs that explain the route, refits, and repeats: "
-        f"InverseRegressor(problem, max_iter={iterations}).fit(contexts, routes).",
+        "A linear model gives every street a cost in every context. Its loss is the distance from "
+        "each prediction to the nearest costs that explain the route, minimized to the end: "
+        "InverseRegressor(problem, noise=0).fit(contexts, routes).",
     )
 
 
 def _tell_learning(console: Console, train: Trips, outcome: Outcome) -> None:
-    history = outcome.model.history_
-    count, unsolved = len(train) * len(history), int(history["unsolved"].sum())
+    told = outcome.model.certificate_
     facts = Table.grid(padding=(0, 3))
     facts.add_column(style="dim")
-    facts.add_row(
-        "loss h", f"{history['h'][0]:.3g} at the start, {history['h'][-1]:.3g} at the end"
+    proved = (
+        f"proved to be within {told.relative_gap:.0e} of its minimum"
+        if told.converged
+        else "not converged"
     )
-    facts.add_row("time", f"{outcome.seconds:.0f} s for {len(history) - 1} iterations")
+    facts.add_row("loss", f"{told.value:.4g}, {proved}")
+    facts.add_row(
+        "time",
+        f"{outcome.seconds:.0f} s for {told.convergence.evaluations} evaluations of the loss",
+    )
     facts.add_row(
         "projections",
-        f"{count - unsolved:,} of {count:,} certified to {TOL:g}, {outcome.each_us:.0f} µs each; "
-        f"residual {outcome.residual:.0e} at worst at the end",
+        f"{told.convergence.projections:,}, {outcome.each_us:.0f} µs each; those at the end all "
+        f"certified to {TOL:g}, residual {outcome.residual:.0e} at worst",
     )
     console.print(Padding(facts, (1, 0, 1, INDENT), expand=False))
 
@@ -123,7 +128,8 @@ def _all_held(outcome: Outcome) -> bool:
     """Did all that was printed as a fact come out as it should?"""
     nothing, _, learned, _ = outcome.scores
     return bool(
-        outcome.model.history_["unsolved"].sum() == 0
+        outcome.model.certificate_.unsolved == 0
+        and outcome.model.certificate_.converged
         and outcome.residual <= TOL
         and learned.regret < nothing.regret
         and learned.match > nothing.match

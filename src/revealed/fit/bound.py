@@ -142,7 +142,7 @@ def _balanced(model: ConvexModel, parts: list[Any]) -> tuple[list[Any], np.ndarr
 def _dual_value(model: ConvexModel, parts: list[Any], loss: DistanceLoss) -> float:
     longest = max(float(np.linalg.norm(y, axis=2).max(initial=0.0)) for _, _, y, _ in parts)
     factor = min(1.0, loss.longest_gradient / longest) if longest > 0 else 1.0
-    total, value, pull = 0.0, 0.0, 0.0
+    total, value, pull = 0.0, 0.0, np.zeros(1)
     for features, weights, y, along in parts:
         total += float(weights.sum())
         each = factor * along - loss.conjugate_square * factor**2 * (y**2).sum(axis=2)

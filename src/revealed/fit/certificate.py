@@ -159,7 +159,7 @@ class Certificate:
             return f"The model explains all {self.samples} decisions with the margin."
         return (
             f"{self.inside} of {self.samples} predicted costs explain their decision with the "
-            f"margin; on average a cost is {self.mean_distance:.3g} away from explaining it, at "
+            f"margin; on average they are {self.mean_distance:.3g} away from explaining it, at "
             f"most {self.max_distance:.3g} (h = {self.h:.4g})."
         )
 

@@ -248,14 +248,14 @@ class InverseRegressorCV(InverseRegressor):
 
     def _folds(self, contexts: Any, sets: Sets) -> list[tuple[np.ndarray, np.ndarray]]:
         size = len(sets)
-        splitter = self.cv
+        splitter: Any = self.cv
         if isinstance(splitter, int | np.integer):
             if not 2 <= splitter <= size:
                 raise InputError(
                     f"`cv` must be between 2 and the number of samples, {size}; got {splitter}."
                 )
             splitter = KFold(int(splitter), shuffle=True, random_state=self._seed)
-        return list(check_cv(splitter).split(np.zeros((size, 1))))
+        return list(check_cv(splitter, None).split(np.zeros((size, 1))))  # pyright: ignore
 
     def _run(
         self,
@@ -309,8 +309,8 @@ class InverseRegressorCV(InverseRegressor):
         best = self._unless_usual(int(np.argmax(mean)), models, path, flat)
         if self.one_standard_error:
             enough = mean[best] - spread[best] / np.sqrt(splits)
-            same = (models == models[best]) & (mean >= enough)
-            best = int(np.flatnonzero(same)[np.argmax(path[same])])
+            alike = [k for k in range(len(mean)) if models[k] == models[best] and mean[k] >= enough]
+            best = max(alike, key=lambda k: path[k])
         self.n_splits_, self.chosen_model_ = splits, str(models[best])
         self._chosen_ridge, self.best_score_ = float(path[best]), float(mean[best])
         self.cv_results_ = {

@@ -8,9 +8,9 @@ orthogonal projector onto the directions that the active set leaves to the resid
 In a large problem few entries of y are not 0 (some 40 of 1,737 for a route in a city), so T is kept
 as a small matrix with the numbers of these entries. Its mean over some hundred samples, in whitened
 features, is close to that of all: after a first few steps L-BFGS with this metric needs a third to
-a fifth of the evaluations (docs/minimum.md). The true gradient decides where a fit ends, so nothing
-here can make an answer wrong, only slower. Letters: b samples, n cost entries, m rows, k entries
-that are not 0, N coordinates of the model.
+a fifth of the evaluations. The true gradient decides where a fit ends, so nothing here can make an
+answer wrong, only slower. Letters: b samples, n cost entries, m rows, k entries that are not 0, N
+coordinates of the model.
 """
 
 from __future__ import annotations
@@ -63,10 +63,12 @@ def price_of_metric(model: ConvexModel, features: Any, evaluator: Evaluator) -> 
     small and large products, as seen on two cores.
     """
     sets: Any = evaluator.sets
-    N, m, n = len(model.point), _rows_of(sets).shape[0], sets.problem.n_variables
+    rows = _rows_of(sets)
+    N, m, n = len(model.point), sets.row_active.shape[1], sets.problem.n_variables
+    m += sets.problem.eq_rows.shape[0]
     chosen, draws = _some_samples(len(sets), evaluator.loss.count, FEW, 0)
     Q, own, near = evaluator.sample(model, features[chosen], chosen, draws)
-    moves, held = _active(_rows_of(sets), Q, own, near)
+    moves, held = _active(rows, Q, own, near)
     k, r = moves.sum(axis=1).mean(), held.sum(axis=1).mean()
     each = r * k * (r + k)
     count = min(_most_samples(N, each), len(sets) * evaluator.loss.count)

@@ -264,6 +264,12 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         with; sets of several problems give a list of B decisions. A cost for which there is no
         decision of minimum cost (it falls without limit, say) gets a row of NaN and a warning.
         """
+        return self._decisions(Z, problem, form)
+
+    def _decisions(
+        self, Z: Any, problem: Any, form: CostForm | None, size: int | None = None
+    ) -> Any:
+        """`predict`, for `size` samples where neither `Z` nor the problem says how many."""
         if isinstance(problem, MixedSets):
             return problem.solve(self._parameters(Z), threads=self.threads)
         chosen = self.problem if problem is None else problem
@@ -271,7 +277,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         if is_ragged(Z):
             _check_sizes(Z, chosen if self.form_ is None else self.form_)
-        answer = chosen.solve(self._costs(Z, form, chosen.n_instances), threads=self.threads)
+        size = size if chosen.n_instances is None else chosen.n_instances
+        answer = chosen.solve(self._costs(Z, form, size), threads=self.threads)
         bad = np.flatnonzero(~answer.optimal)
         if bad.size:
             status = SolveStatus(int(answer.status[bad[0]]))
@@ -279,7 +286,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
                 f"{bad.size} of {len(answer)} predicted costs have no decision of minimum cost "
                 f"and get NaN (first: row {bad[0]}). {status.sentence}",
                 UnsolvedDecisionWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return like(Z, answer.x)
 
@@ -296,7 +303,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
             predicted = _filled_up(self.predict(Z, problem=sets), decisions.shape[1])
         else:
             own, form = (None, None) if sets is None else (sets.problem, sets.form)
-            predicted = to_float64(self.predict(Z, problem=own, form=form), "predict(Z)")
+            found = self._decisions(Z, own, form, len(decisions))
+            predicted = to_float64(found, "predict(Z)")
         check_length(len(predicted), len(decisions))
         if decisions.shape != predicted.shape:
             raise ShapeError(f"`y` must have shape {predicted.shape}; got {decisions.shape}.")
@@ -389,6 +397,11 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
 
     def _contexts(self, Z: Any, y: Any, true_costs: Any, *, reset: bool) -> Any:
         Z = checked_contexts(self, Z, reset=reset)
+        if self.given and self.model == "linear" and Z.ndim == 2:
+            raise InputError(
+                '`given` weights are for model="shared", or for contexts (B, n, p), features of '
+                f"each cost entry; got contexts of shape {Z.shape}."
+            )
         if self.model == "shared" and Z.ndim == 2:
             told = y if y is not None else true_costs
             return Common(Z, len(told) if told is not None else 1)
@@ -489,7 +502,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         if self._solver == "boosting":
             from .regressors import boost
 
-            return boost(
+            return boost(  # pyright: ignore[reportArgumentType]
                 model, Z, sets, loss=self.loss_, max_iter=passes, validation=validation,
                 patience=self.patience, **common,
             )  # fmt: skip
@@ -548,6 +561,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         return history
 
     def _monitor(self, Z: Any, sets: Sets) -> Any:
+        unit = 1.0 if self.scale is None else np.asarray(self.scale, float)
+
         def decision_loss(model: CostModel) -> dict[str, float]:
             w = model.predict_cost(Z)
             if isinstance(sets, MixedSets):
@@ -555,7 +570,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
             else:
                 costs = w if sets.form is None else sets.form.costs(w)
                 x = sets.problem.solve(costs, threads=self.threads).x
-            return {"decision_loss": float(((x - sets.decisions) ** 2).sum(axis=1).mean())}
+            missed = (x - sets.decisions) / unit
+            return {"decision_loss": float((missed**2).sum(axis=1).mean())}
 
         return decision_loss
 

@@ -100,8 +100,10 @@ class Evaluation:
 class Tally:
     """Gathers an Evaluation batch by batch."""
 
-    def __init__(self) -> None:
+    def __init__(self, weights: np.ndarray | None = None) -> None:
         self._started = time.perf_counter()
+        self._known = weights
+        """What each sample counts, where it is known before; else gathered too."""
         self._distance: list[np.ndarray] = []
         self._size: list[np.ndarray] = []
         self._weights: list[np.ndarray] = []
@@ -118,7 +120,8 @@ class Tally:
         """
         self._distance.append(near.distance)
         self._size.append(size)
-        self._weights.append(weights)
+        if self._known is None:
+            self._weights.append(weights)
         self._total += float(weights @ (0.5 * near.distance**2 if value is None else value))
         self._counted += float(weights.sum())
         if not near.solved.all():
@@ -126,7 +129,7 @@ class Tally:
 
     def result(self) -> Evaluation:
         """The batches in the order in which they came."""
-        distance, size = np.concatenate(self._distance), np.concatenate(self._size)
+        distance, size = _joined(self._distance), _joined(self._size)
         # A cost of 0 has no size of its own; where it does not explain its decision (no linear
         # program's, but a quadratic one's) the distance itself is what is left to go by.
         relative = np.divide(distance, size, out=distance.copy(), where=size > 0)
@@ -138,7 +141,7 @@ class Tally:
             trivial=not (size.any() or distance.any()),
             projection_seconds=self.projecting,
             fit_seconds=rest,
-            weights=np.concatenate(self._weights),
+            weights=_joined(self._weights) if self._known is None else self._known,
             h=self._total / self._counted,
         )
 
@@ -146,6 +149,12 @@ class Tally:
         """Time so far: in projections, or whatever else the loss asks of a solver, and beside."""
         rest = time.perf_counter() - self._started - self.projecting
         return {"projection_seconds": self.projecting, "fit_seconds": rest}
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """The parts as one array, which takes their place: two copies of it would add up."""
+    parts[:] = [np.concatenate(parts)]
+    return parts[0]
 
 
 class Evaluator:
@@ -182,7 +191,7 @@ class Evaluator:
         return self._pass(model, features, learn=False)
 
     def _pass(self, model: CostModel, features: Any, *, learn: bool) -> Evaluation:
-        tally = Tally()
+        tally = Tally(self.sets.weights)
         for k, part in enumerate(self._parts):
             costs, own = model.cost(features[part]), self._of(k)
             before = time.perf_counter()

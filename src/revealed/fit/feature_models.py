@@ -148,10 +148,10 @@ class SharedModel(_OnFeatures):
                 f"`Z` must have shape (B, {n}, p), features of each of the {n} cost entries; "
                 f"got {Z.shape}."
             )
-        self._p = Z.shape[2]
-        if any(not 0 <= k < self._p for k in self.given) or len(self.given) >= self._p:
+        self._p = p = int(Z.shape[2])
+        if any(not 0 <= k < p for k in self.given) or len(self.given) >= p:
             raise InputError(
-                f"`given` must name some, not all, of the {self._p} features by number; got "
+                f"`given` must name some, not all, of the {p} features by number; got "
                 f"{sorted(self.given)}."
             )
         samples = 1 if isinstance(Z, Common) else len(Z)
@@ -406,7 +406,7 @@ class KernelModel(_OnFeatures):
         from sklearn.metrics.pairwise import pairwise_kernels
 
         marks = self.landmarks
-        if self._units is not None:
+        if self._units is not None and marks is not None:
             Z, marks = self._units(Z), self._units(marks)
         with np.errstate(over="ignore"):
             values = pairwise_kernels(Z, marks, filter_params=True, **self._kernel)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from .._numbers import check_number, check_whole
 from ..mixed import Sets
@@ -97,13 +98,17 @@ def lbfgs(
         check_data(len(Z), sets)
         features = model.prepare(Z, sets.n_parameters)
     evaluator = evaluator or Evaluator(sets, loss, cache=True, threads=threads)
-    before = _start_on_a_part(model, features, evaluator, max_iter, tol)
-    run = _Run(model, features, evaluator, max_iter, tol, monitor)
-    run.before, run.curved = before, sample_curvature and has_metric(model, evaluator)
-    with progress("L-BFGS", max_iter, verbose=verbose) as show:
+    # Threads of the linear algebra wait for work in a loop, on the cores that projections use.
+    with (
+        threadpool_limits(1, user_api="blas"),
+        progress("L-BFGS", max_iter, verbose=verbose) as show,
+    ):
+        before = _start_on_a_part(model, features, evaluator, max_iter, tol)
+        run = _Run(model, features, evaluator, max_iter, tol, monitor)
+        run.before, run.curved = before, sample_curvature and has_metric(model, evaluator)
         run.minimize(show)
-    if describe_fit:
-        run.finish()
+        if describe_fit:
+            run.finish()
     return run.history
 
 

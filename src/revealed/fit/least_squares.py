@@ -53,7 +53,7 @@ class RowFactor:
             between = np.sqrt(self.count * len(rows) / total) * shift
             parts = [self._R, rows, between[None]]
             self.mean = self.mean + shift * (len(rows) / total)
-        self._R = np.linalg.qr(np.vstack(parts), mode="r")
+        self._R = np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))
         self.count = total
 
     @property

@@ -41,7 +41,7 @@ FEWEST = 10
 
 def as_regressor(regressor: Any, seed: int) -> Any:
     """A fresh copy that takes (B, n) targets, its random state set where it has none."""
-    copy = clone(regressor)
+    copy: Any = clone(regressor)
     free = [
         name
         for name, value in copy.get_params().items()

@@ -97,6 +97,7 @@ def learn(loaded: Loaded, args: argparse.Namespace) -> Row:
         predicted = estimator.predict(Z)
     ignoring = model.problem.solve(_costs(model, own[None])).x
     first, last = estimator.history_.rows[0], estimator.history_.rows[-1]
+    told = estimator.certificate_
     return {
         "columns": model.problem.n_variables,
         "margin": margin,
@@ -104,6 +105,7 @@ def learn(loaded: Loaded, args: argparse.Namespace) -> Row:
         "rows": model.problem.eq_rows.shape[0] + model.problem.ub_rows.shape[0],
         "decisions": len(np.unique(X[train].round(6), axis=0)),
         "iterations": estimator.n_iter_,
+        "converged": told.converged if told is not None and told.convergence else None,
         "seconds": seconds,
         "h_first": first["loss"],
         "h": last["loss"],
@@ -184,9 +186,11 @@ def _targets(rows: list[Row]) -> list[Row]:
 
 
 def has_trained(row: Row) -> bool:
-    """h has fallen to a tenth, and there are decisions to compare."""
+    """The minimum is reached, and there are decisions to compare; where a solver has no certificate
+    of that, h has fallen to a tenth."""
     compared = np.isfinite([row["train"], row["test"]]).all()
-    return bool(compared and row["h"] <= 0.1 * row["h_first"])
+    converged = row.get("converged")
+    return bool(compared and (row["h"] <= 0.1 * row["h_first"] if converged is None else converged))
 
 
 def _table(rows: list[Row]) -> Table:
