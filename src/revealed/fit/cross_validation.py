@@ -297,7 +297,7 @@ class InverseRegressorCV(InverseRegressor):
     ) -> None:
         scores = np.array([[f.scores for f in found if f.model == name] for name in names])
         flat = scores.transpose(0, 2, 1).reshape(-1, splits)  # models x ridges, folds
-        tried = np.isfinite(flat).all(axis=1)
+        tried: Any = np.isfinite(flat).all(axis=1)
         if not tried.any():
             raise InputError(
                 "No ridge could be judged on every fold: some held-out decisions have no finite "

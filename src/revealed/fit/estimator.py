@@ -502,10 +502,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         if self._solver == "boosting":
             from .regressors import boost
 
-            return boost(  # pyright: ignore[reportArgumentType]
-                model, Z, sets, loss=self.loss_, max_iter=passes, validation=validation,
-                patience=self.patience, **common,
-            )  # fmt: skip
+            common |= {"validation": validation, "patience": self.patience}
+            return boost(model, Z, sets, loss=self.loss_, max_iter=passes, **common)  # pyright: ignore
         if self._solver == "pocs":
             return pocs(model, Z, sets, loss=self.loss_, max_iter=passes, **common)
         from .training import erm
