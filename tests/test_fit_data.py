@@ -115,7 +115,8 @@ def test_data_that_come_twice_are_the_same_data(kind, power):
     rows = np.tile(np.arange(len(X)), 2)
     est = estimator(problem, kind, ridge=0.1, noise=0.0, power=power, tol=1e-10)
     est.set_params(n_components=None)  # draws of landmarks would differ
-    same(clone(est).fit(Z, X), clone(est).fit(Z[rows], X[rows]), Z, rtol=1e-5)
+    # A relative gap g leaves weights undetermined by up to sqrt(2 g loss / ridge), some 1e-4 here.
+    same(clone(est).fit(Z, X), clone(est).fit(Z[rows], X[rows]), Z, rtol=1e-4)
 
 
 @every_kind
