@@ -5,7 +5,7 @@ orthogonal projector onto the directions that the active set leaves to the resid
 
     T = {y : y_j = 0 where the reduced cost may move,  a_i y = 0 where the multiplier may}
 
-In a large problem few entries of y are not 0 (some 40 of 1,737 for a route in a city), so T is kept
+In a large problem few entries of y are not 0 (those near a route, in a city), so T is kept
 as a small matrix with the numbers of these entries. Its mean over some hundred samples, in whitened
 features, is close to that of all: after a first few steps L-BFGS with this metric needs a third to
 a fifth of the evaluations. The true gradient decides where a fit ends, so nothing here can make an

@@ -142,8 +142,7 @@ def _start_on_a_part(
 def _start_convex(model: ConvexModel, features: Any, evaluator: Evaluator) -> int:
     """Bring the model near the minimum of a smooth convex loss; how many projections that took.
 
-    From the minimum of Huber's form without noise, bounded fits to drivers' routes predicted 1 to 3
-    points fewer of other routes (docs/routes.md).
+    The convex loss is smoothed; no figure is kept yet of what that is worth.
     """
     wide = WIDER * evaluator.loss.delta
     noise = max(evaluator.loss.noise, wide)
