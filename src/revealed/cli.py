@@ -124,9 +124,9 @@ BENCHES = {
         "revealed bench learning --data path/to/paper_synthetic",
     ),
     "noise": (
-        "revealed.bench.learning.noise",
+        "revealed.bench.noise.command",
         "learn from noisy decisions with the squared, plain and Huber distance",
-        "revealed bench noise --seeds 10",
+        "revealed bench noise --seeds 20",
     ),
     "scale": (
         "revealed.bench.scale",

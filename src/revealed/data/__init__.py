@@ -20,6 +20,7 @@ from .prices import portfolio_periods as portfolio_periods
 from .prices import synthetic_prices as synthetic_prices
 from .routes import load_road_network as load_road_network
 from .routes import load_routes as load_routes
+from .synthetic import noisy_knapsacks as noisy_knapsacks
 from .synthetic import noisy_paths as noisy_paths
 from .synthetic import paper_knapsacks as paper_knapsacks
 from .synthetic import paper_paths as paper_paths
@@ -39,6 +40,7 @@ __all__ = [
     "load_sp500",
     "load_terrain",
     "load_warcraft",
+    "noisy_knapsacks",
     "noisy_paths",
     "paper_knapsacks",
     "paper_paths",

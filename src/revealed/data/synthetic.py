@@ -60,6 +60,38 @@ def noisy_paths(
     return split_by_size(name, problem, contexts, costs[:, _row_by_row(problem)], sizes)
 
 
+def noisy_knapsacks(
+    sizes: Sizes = (1000, 100, 1000),
+    *,
+    degree: int = 4,
+    noise: float = 0.5,
+    n_features: int = 5,
+    n_items: int = 32,
+    capacities: tuple[float, ...] = (20.0, 20.0),
+    seed: int = 42,
+) -> DataSet:
+    """Fractional knapsacks with several budgets, number for number as PyEPO draws them.
+
+        value = ceil(5 (((B z) / sqrt(d) + 3)^degree + 1) / 3.5^degree * u),   costs are -values
+
+    with z, B and u as in `noisy_paths`, and weights uniform between 3 and 8 in every budget.
+    Relaxed: a part of an item may be taken.
+    """
+    sizes = checked_sizes(sizes)
+    check_number(noise, "noise")
+    check_whole(seed, "seed", 0)
+    d, n = positive_int(n_features, "n_features"), positive_int(n_items, "n_items")
+    rng = np.random.RandomState(seed)
+    weights = rng.choice(np.arange(300, 800), size=(len(capacities), n)) / 100
+    listens = rng.binomial(1, 0.5, (n, d))
+    contexts = rng.normal(0.0, 1.0, (sum(sizes), d))
+    values = 5.0 * _power_costs(contexts, listens, degree) / 3.5 ** float(degree)
+    values *= rng.uniform(1.0 - noise, 1.0 + noise, values.shape)
+    problem = LinearProgram(A_ub=weights, b_ub=np.array(capacities), lb=0.0, ub=1.0)
+    name = f"knapsack of {n} items, degree {degree}, noise {noise:g}"
+    return split_by_size(name, problem, contexts, -np.ceil(values), sizes)
+
+
 def _row_by_row(problem: LinearProgram) -> np.ndarray:
     """(n,): the place of each of our edges in an order that has, row after row of the grid, first
     the edges to the right and then those down."""

@@ -33,7 +33,7 @@ PATH = STRENGTH * 10.0 ** np.arange(2.0, -2.6, -0.5)
 """Strengths of the prior that are tried: a ridge is this over the number of samples."""
 RISES = 2
 """Ridges in a row that do worse than the best on a fold, after which weaker ones are not tried."""
-LOOSE = 3e-3
+LOOSE = 1e-3
 """Relative distance to the minimum that a fit on a fold goes to: differences between ridges are
 larger."""
 FITTING, JUDGING = 1_000, 4_000

@@ -52,6 +52,8 @@ WIDER, ABOUT = 4.0, 1e-2
 this many times its delta, and how near that is."""
 NOTHING = 1e-15
 """Share of the first loss that is none."""
+TRUSTED = 5
+"""Past steps after which the fall that a direction promises is believed without a proof."""
 STRICTER = 0.1
 """Factor on the estimated gap after a proof has shown that it was too hopeful."""
 
@@ -91,7 +93,8 @@ def lbfgs(
     the loss is within `tol` of the minimum, relatively, and that is proved by a bound from below.
     Without a ridge there is no such bound: it ends when every cost lies in its set, or when the
     gradient has fallen to `tol` of the root of twice the loss. `history.certificate` says what was
-    reached (`describe_fit=False` does without). `evaluator` and `features` are those of an earlier
+    reached; `describe_fit=False` does without it and without a proof, and stops when the next step
+    promises a fall well below `tol`. `evaluator` and `features` are those of an earlier
     call on the same data, to start from its projections. `sample_curvature=False` is faster where
     `tol` is 1e-3 or more.
 
@@ -112,6 +115,8 @@ def lbfgs(
         before = _start_on_a_part(model, features, evaluator, max_iter, tol)
         run = _Run(model, features, evaluator, max_iter, tol, monitor)
         run.before, run.curved = before, sample_curvature and has_metric(model, evaluator)
+        if not describe_fit:
+            run.proves, run.hope = False, STRICTER
         run.minimize(show)
         if describe_fit:
             run.finish()
@@ -191,7 +196,9 @@ class _Run:
             self._record(here)
             show(self.history.rows[-1])
             direction = _two_loops(here.gradient, pairs, metric)
-            self.history.reason = self._reason(here, direction)
+            self.history.reason = self._reason(
+                here, direction, known=MEMORY if metric else len(pairs)
+            )
             if self.history.reason is StopReason.CONVERGED and not self._is_sharp(here):
                 self.history.reason = None
                 self._round(LESS_ROUND * self.evaluator.loss.delta)
@@ -294,20 +301,20 @@ class _Run:
             row |= self.monitor(self.model)
         self.history.append(row)
 
-    def _reason(self, here: _Point, direction: np.ndarray) -> StopReason | None:
+    def _reason(self, here: _Point, direction: np.ndarray, known: int) -> StopReason | None:
         inside = here.row["max_relative"] <= self.tol
         if inside and not (self.evaluator.loss.noise or self.model.ridge):
             return StopReason.INTERPOLATED
-        if self._is_minimum(here, direction):
+        if self._is_minimum(here, direction, known):
             return StopReason.CONVERGED
         return StopReason.CAP if self.evaluations > self.max_iter else None
 
-    def _is_minimum(self, here: _Point, direction: np.ndarray) -> bool:
+    def _is_minimum(self, here: _Point, direction: np.ndarray, known: int) -> bool:
         """Whether the distance to the minimum is proved to be small, or without a ridge, the
         gradient is.
 
         A proof costs an evaluation or two; it is tried when the fall that `direction` promises is
-        small enough.
+        small enough. `known` is the number of past steps that `direction` is made from.
         """
         if here.value <= NOTHING * self._start.value:
             return True
@@ -320,7 +327,7 @@ class _Run:
         if -0.5 * float(here.gradient @ direction) > self.hope * allowed:
             return False
         if not self.proves:
-            return True
+            return known >= TRUSTED
         self._prove(here)
         if here.value - self.bound <= allowed:
             return True

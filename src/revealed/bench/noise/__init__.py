@@ -1,0 +1,1 @@
+"""`revealed bench noise`: our defaults beside the Fenchel-Young loss, on noisy and exact data."""
