@@ -217,7 +217,7 @@ def test_the_bound_is_never_above_the_minimum(kind, power, noise):
     for size in 10.0 ** np.arange(-8, 2):
         for way in rng.standard_normal((2, len(least))):
             value, *slopes = look(model, features, evaluator, least + size * way)
-            bounds.append(lower_bound(model, features, evaluator, value, *slopes))
+            bounds.append(lower_bound(model, features, evaluator, value, *slopes)[0])
             assert value >= best * (1 - EXACT)
             assert bounds[-1] <= min(value, best) * (1 + PROJECTED)
     assert power == 1 or max(bounds) >= best * (1 - AGREE)  # and at the minimum it is the minimum

@@ -46,27 +46,30 @@ def lower_bound(
     value: float,
     gradient: np.ndarray,
     slope: Slope,
-) -> float:
-    """A number that the minimum is not below; 0 where nothing better can be proved.
+) -> tuple[float, float]:
+    """A number that the minimum is not below, and one for the loss without its kinks rounded; 0
+    where nothing better can be proved.
 
-    `value`, `gradient` and `slope` are those at the model. Takes one more pass over the data.
+    `value`, `gradient` and `slope` are those at the model. Takes one more pass over the data. The
+    gradients of a rounded distance are no longer than 1, so they prove a bound for the plain one.
     """
     if not (model.ridge > 0 and evaluator.loss.is_convex):
-        return 0.0
+        return 0.0, 0.0
     simple = 0.0 if slope.level.any() else value - slope.weights / (2.0 * model.ridge)
     sets, loss = evaluator.sets, evaluator.loss
     if len(sets) * sets.n_parameters * loss.count > CACHED:
-        return max(0.0, simple)
+        return max(0.0, simple), max(0.0, simple)
     parts = list(evaluator.dual_parts(model, features))
     if len(gradient) <= LARGEST:
         parts = _scaled(parts, _factors(model, parts, gradient, loss))
     balanced = _balanced(model, parts)
     if balanced is None:
-        return max(0.0, simple)
+        return max(0.0, simple), max(0.0, simple)
     parts, left = balanced
     # Rounding leaves a little of the sum; intercepts as large as these make it count at most so.
-    dual = _dual_value(model, parts, loss) - 2.0 * float(left @ np.abs(model.levels()))
-    return max(0.0, simple, dual)
+    lost = 2.0 * float(left @ np.abs(model.levels()))
+    rounded, plain = (_dual_value(model, parts, one) - lost for one in (loss, loss.sharp))
+    return max(0.0, simple, rounded), max(0.0, simple, plain)
 
 
 def _scaled(parts: list[Any], factors: list[np.ndarray] | None) -> list[Any]:

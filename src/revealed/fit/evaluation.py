@@ -54,6 +54,11 @@ class DistanceLoss:
         return self.power != "bounded"
 
     @property
+    def sharp(self) -> DistanceLoss:
+        """The loss that this one is a rounded form of, if it is."""
+        return replace(self, power=1) if self.power == ROUNDED else self
+
+    @property
     def longest_gradient(self) -> float:
         """In the costs of a sample; the conjugate of the loss is infinite beyond."""
         return {1: 1.0, ROUNDED: 1.0, "huber": self.delta}.get(self.power, np.inf)

@@ -54,6 +54,8 @@ NOTHING = 1e-15
 """Share of the first loss that is none."""
 TRUSTED = 5
 """Past steps after which the fall that a direction promises is believed without a proof."""
+NEARLY_FLAT = 1e-3
+"""Share of a small gradient below which no step is worth trying, whatever the loss."""
 STRICTER = 0.1
 """Factor on the estimated gap after a proof has shown that it was too hopeful."""
 
@@ -173,7 +175,8 @@ class _Run:
     ) -> None:
         self.model, self.features, self.evaluator = model, features, evaluator
         self.max_iter, self.tol, self.monitor = max_iter, tol, monitor
-        self.history, self.bound, self.hope = History(), 0.0, 1.0
+        self.history, self.hope = History(), 1.0
+        self.bound, self.rounded_bound = 0.0, 0.0  # of the loss asked for, and with its kink off
         self.curved, self.before, self.proves = True, 0, True
         self._begun, self._made = evaluator.evaluations, evaluator.projections
         self.asked = evaluator.loss
@@ -265,7 +268,7 @@ class _Run:
 
     def _round(self, delta: float) -> None:
         self.evaluator.loss = replace(self.asked, power=ROUNDED, delta=delta)
-        self.hope = 1.0
+        self.hope, self.rounded_bound = 1.0, 0.0
 
     def _is_sharp(self, here: _Point) -> bool:
         """Whether the loss as asked for, kinks and all, is as near its minimum as it should be."""
@@ -320,7 +323,12 @@ class _Run:
             return True
         length = float(np.linalg.norm(here.gradient))
         if not (self.model.ridge > 0 and self.evaluator.loss.is_convex):
-            return length <= self.tol * np.sqrt(2.0 * here.value)
+            small = self.tol * np.sqrt(2.0 * here.value)
+            if self.evaluator.loss.is_convex or length <= NEARLY_FLAT * small:
+                return length <= small
+            # Samples that are given up have no gradient: far from a minimum it can be small too.
+            promised = -0.5 * float(here.gradient @ direction)
+            return length <= small and known >= TRUSTED and promised <= self.tol * here.value
         # A kink that is still rounded by delta need not be approached more closely than that.
         rounded = self.evaluator.loss.power == ROUNDED
         allowed = max(self.tol * here.value, ENOUGH * self.evaluator.loss.delta * rounded)
@@ -329,17 +337,18 @@ class _Run:
         if not self.proves:
             return known >= TRUSTED
         self._prove(here)
-        if here.value - self.bound <= allowed:
+        if here.value - self.rounded_bound <= allowed:
             return True
         self.hope *= STRICTER
         return False
 
     def _prove(self, here: _Point) -> None:
         self.model.move_to(here.x)
-        found = lower_bound(
+        bound, sharp = lower_bound(
             self.model, self.features, self.evaluator, here.value, here.gradient, here.slope
         )
-        self.bound = max(self.bound, found)
+        self.rounded_bound = max(self.rounded_bound, bound)
+        self.bound = max(self.bound, sharp)
 
     def _search(self, here: _Point, direction: np.ndarray) -> _Point | None:
         """A point along `direction` that lowers the loss and has lost most of the slope; the best

@@ -99,7 +99,7 @@ def _convergence(
     value, bound = done.h + model.penalty(), 0.0
     spent, made = evaluator.evaluations, evaluator.projections
     if is_convex_model(model):
-        bound = lower_bound(model, features, evaluator, value, *model.gradient())
+        bound, _ = lower_bound(model, features, evaluator, value, *model.gradient())
     return Convergence(
         value=value,
         lower_bound=min(bound, value),
