@@ -123,9 +123,14 @@ BENCHES = {
         "time POCS against the usual loop, and see how it grows with the data",
         "revealed bench learning --data path/to/paper_synthetic",
     ),
+    "minimum": (
+        "revealed.bench.minimum.command",
+        "count the projections that a fit takes to the minimum of its loss, beside POCS",
+        "revealed bench minimum --data path/to/paper_synthetic",
+    ),
     "noise": (
         "revealed.bench.noise.command",
-        "learn from noisy decisions with the squared, plain and Huber distance",
+        "compare our defaults with the Fenchel-Young loss on noisy and on exact decisions",
         "revealed bench noise --seeds 20",
     ),
     "scale": (

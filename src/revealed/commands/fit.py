@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--noise",
         type=number,
         help="noise on predicted costs that the loss is averaged over, for decisions that are not "
-        "all the best ones; 0 for the plain distance (twice the margin)",
+        "all the best ones; 0 for the plain distance (5 times the unit of costs)",
     )
     parser.add_argument(
         "--max-iter",

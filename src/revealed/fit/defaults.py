@@ -1,9 +1,11 @@
 """What the estimator does when nothing is asked for: noise, form of the distance, draws, ridge.
 
-Chosen on noisy and clean paths and knapsacks of other seeds than those reported (see
-docs/noise.md): noise of twice the margin and Huber's form with its bend at the noise serve noisy
-decisions, and cost clean ones nothing, for the scale of the costs is learned and grows where
-decisions are clean. A ridge of 0.3 over the number of samples is that of a prior of fixed strength.
+The unit is that of the smallest costs that explain a decision with the margin. Noise of five units
+and Huber's form with its bend at the noise serve noisy decisions, and cost clean ones nothing, for
+the scale of the costs is learned and grows where decisions are clean. The margin itself is not the
+unit: it bounds multipliers of rows, so a row in grams asks for a thousand times larger costs than
+the same row in kilograms. A ridge of 0.3 over the number of samples is that of a prior of fixed
+strength. All were chosen on other seeds than those reported (docs/noise.md).
 """
 
 from __future__ import annotations
@@ -13,9 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..mixed import MixedSets, Sets
+from ..projection import project
+from ..projection.result import refuse_empty
 from .evaluation import DistanceLoss
 
-NOISE_PER_MARGIN = 2.0
+NOISE_PER_UNIT = 5.0
+LOOKED_AT = 200
+"""Samples that the unit is taken from."""
 STRENGTH = 0.3
 """Of the prior, in samples: the ridge is this over their number."""
 DRAWS, FEWEST_DRAWS = 8, 2
@@ -35,9 +41,7 @@ def default_loss(
 ) -> DistanceLoss:
     """The loss with "auto" and None replaced; `smooth` is whether "auto" noise may be above 0."""
     if noise == "auto":
-        margin = float(np.mean(sets.margins)) if len(sets) else 1.0
-        unit = NOISE_PER_MARGIN * margin if margin > 0 else 1.0
-        noise = unit if smooth and is_scale_free(sets) else 0.0
+        noise = NOISE_PER_UNIT * cost_unit(sets) if smooth and is_scale_free(sets) else 0.0
     if power == "auto":
         power = "huber" if noise else 2
     if delta is None:
@@ -45,6 +49,18 @@ def default_loss(
     if draws is None:
         draws = max(FEWEST_DRAWS, min(DRAWS, 2 * round(DRAWS * MANY / max(len(sets), 1) / 2)))
     return DistanceLoss(power=power, delta=delta, noise=float(noise), draws=draws, seed=seed)
+
+
+def cost_unit(sets: Sets) -> float:
+    """Root mean square entry of the smallest costs that explain a decision: of the median sample.
+
+    1 without a margin, where costs of 0 explain anything.
+    """
+    some = sets[np.unique(np.linspace(0, len(sets) - 1, LOOKED_AT).astype(int))]
+    near = project(np.zeros((len(some), some.n_parameters)), some)
+    refuse_empty(near)
+    unit = float(np.median(near.distance)) / np.sqrt(some.n_parameters)
+    return unit if unit > 0 else 1.0
 
 
 def default_ridge(sets: Sets) -> float:

@@ -67,11 +67,13 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         paper's Algorithm 1; "boosting" adds up regressors fitted to what is left; the others are
         first-order methods. "auto" is "lbfgs", "adam" for a module, "boosting" for a regressor.
     margin : float
-        How clearly costs must favour the decision; the unit of the costs.
+        How clearly costs must favor the decision. With "auto" noise it is only a unit of costs.
     noise : float or "auto"
         Standard deviation of normal noise on the predictions over which the loss is averaged: 0 is
-        the plain distance, which is biased where decisions are noisy. "auto" is twice the margin
-        for "lbfgs" on linear programs whose costs have no unit of their own, and 0 for the rest.
+        the plain distance, which is biased where decisions are noisy. "auto" is five times the
+        root mean square entry of the smallest costs that explain a decision with the margin (of
+        the median sample), for "lbfgs" on linear programs whose costs have no unit of their own,
+        and 0 for the rest.
     ridge : float or "auto"
         Adds ridge/2 times the sum of squared weights to the mean loss, features taken with a
         standard deviation of 1; the intercept is free. "auto" is 0.3 over the number of samples

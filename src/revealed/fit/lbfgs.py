@@ -189,6 +189,11 @@ class _Run:
     def evaluations(self) -> int:
         return self.evaluator.evaluations - self._begun
 
+    @property
+    def projections(self) -> int:
+        """Of this run and of the one on a part of the samples before it."""
+        return self.before + self.evaluator.projections - self._made
+
     def minimize(self, show: Callable[[dict[str, Any]], None]) -> None:
         """Step until the minimum is reached or nothing is left to try; the model ends there."""
         here, pairs = self._start, deque(maxlen=MEMORY)
@@ -258,7 +263,7 @@ class _Run:
             converged=converged,
             convex=loss.is_convex,
             evaluations=self.evaluations,
-            projections=self.before + self.evaluator.projections - self._made,
+            projections=self.projections,
         )
         if loss.noise:
             plain = describe(self.model, self.features, sets, threads=self.evaluator.threads)
@@ -298,7 +303,8 @@ class _Run:
 
     def _record(self, here: _Point) -> None:
         row = {"iteration": len(self.history)} | here.row
-        row |= {"evaluations": self.evaluations, "gradient": float(np.linalg.norm(here.gradient))}
+        row |= {"evaluations": self.evaluations, "projections": self.projections}
+        row["gradient"] = float(np.linalg.norm(here.gradient))
         if self.monitor is not None:
             self.model.move_to(here.x)
             row |= self.monitor(self.model)

@@ -73,17 +73,22 @@ def costs(contexts: np.ndarray, weekdays: list[str], rng: np.random.Generator) -
     return c + np.outer(friday, np.where(shop < 3, 4.0, 0.0) * (np.arange(n) >= 8))
 
 
-def main(folder: Path | None = None) -> None:
-    folder = folder or Path(__file__).parent / "files"
+def samples() -> tuple[np.ndarray, list[str], np.ndarray]:
+    """(B, 4) contexts, weekdays, and (B, n) decisions of all days, those to come included."""
     rng = np.random.default_rng(20)
     contexts, weekdays = days(rng, DAYS + NEXT)
     c = costs(contexts, weekdays, rng)
     taken = c.copy()
     wrong = rng.random(len(c)) < WRONG
     taken[wrong] += rng.normal(0.0, 6.0, (int(wrong.sum()), c.shape[1]))
-    decisions = problem().solve(taken).x
+    return contexts, weekdays, np.asarray(problem().solve(taken).x)
+
+
+def main(folder: Path | None = None) -> None:
+    folder = folder or Path(__file__).parent / "files"
+    contexts, weekdays, decisions = samples()
     dates = [str(day) for day in np.arange("2026-03-02", "2027-03-02", dtype="datetime64[D]")]
-    dates = [day for k, day in enumerate(dates) if k % 7 != 6][: len(c)]  # closed on Sundays
+    dates = [day for k, day in enumerate(dates) if k % 7 != 6][: len(contexts)]  # closed on Sundays
     (folder / "plan.mps").write_text(mps(), "utf-8")
     _contexts(folder / "contexts.csv", dates[:DAYS], weekdays[:DAYS], contexts[:DAYS])
     _contexts(folder / "next_days.csv", dates[DAYS:], weekdays[DAYS:], contexts[DAYS:])
