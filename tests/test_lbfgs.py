@@ -120,9 +120,33 @@ def test_the_minimum_of_the_plain_distance_is_that_of_one_program(kind, ridge, n
 def test_the_minimum_with_what_is_chosen_by_default(kind, name):
     problem, Z, X = case(kind, name)
     est = InverseRegressor(problem, random_state=3, **KINDS[kind]).fit(Z, X)
-    assert (est.loss_.noise, est.loss_.power, est.loss_.delta) == (2.0, "huber", 2.0)
+    sets = rv.OptimalitySet(problem, X)
+    smallest = rv.project(np.zeros_like(X), sets).distance / np.sqrt(X.shape[1])
+    assert est.loss_.noise == pytest.approx(5.0 * np.median(smallest))
+    assert (est.loss_.power, est.loss_.delta) == ("huber", est.loss_.noise)
     assert est.ridge_ == pytest.approx(0.3 / len(Z))
-    compare(est, kind, Z, rv.OptimalitySet(problem, X))
+    compare(est, kind, Z, sets)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e4])
+def test_the_unit_of_a_row_does_not_spoil_what_is_chosen_by_default(factor):
+    """A limit in grams instead of kilograms asks for other costs, not for a worse model."""
+    rng = np.random.default_rng(5)
+    n, rows = 8, rng.uniform(1.0, 5.0, (3, 8))
+    plain = rv.LinearProgram(A_ub=rows, b_ub=rows @ np.full(n, 0.5), lb=0.0, ub=1.0)
+    units = np.array([[factor], [1.0], [factor]])
+    other = rv.LinearProgram(A_ub=units * rows, b_ub=units[:, 0] * plain.b_ub, lb=0.0, ub=1.0)
+    Z = rng.standard_normal((300, 3))
+    C = -(2.0 + 0.5 * Z @ rng.standard_normal((3, n)) + rng.random(n))
+    X = np.asarray(plain.solve(C).x)
+    repeated = [
+        rv.metrics.accuracy(plain, costs=est.predict_cost(Z[150:]), decisions=X[150:]).mean()
+        for est in (
+            InverseRegressor(problem, random_state=0).fit(Z[:150], X[:150])
+            for problem in (plain, other)
+        )
+    ]
+    assert repeated[1] > repeated[0] - 0.05
 
 
 @pytest.mark.parametrize("noise", [0.0, NOISE])

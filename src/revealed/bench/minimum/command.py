@@ -1,8 +1,8 @@
 """`revealed bench minimum`: how many projections a fit takes to the minimum of its loss.
 
 Every data set is fitted with default settings, and again without smoothing. POCS (the paper's
-Algorithm 1) then minimizes the same function from the same start. Both are compared where POCS ends,
-and at gaps of 1% to 0.01% that POCS reaches.
+Algorithm 1) then minimizes the same function from the same start. Both are compared where POCS
+ends, and at gaps of 10% to 0.01%.
 """
 
 from __future__ import annotations

@@ -35,16 +35,16 @@ is still {100 * slow["pocs"]["relative_gap"]:.2g}% above the minimum after
 POCS, the paper's Algorithm 1 (`solver="pocs"`), alternates two steps: project every predicted cost
 onto the set of costs that explain its decision, then fit the model to these projections by least
 squares. For a linear model this is gradient descent with step 1 in whitened features. It never
-raises the loss, needs no step size and no ridge. But its rate depends on the curvature of the loss,
-which is small in some directions, and nothing tells it how far away the minimum is. `solver="lbfgs"`,
-the default, starts with the same step, learns the curvature from past gradients and from the active
-sets of a sample of projections, and stops when a bound from convex duality proves that the minimum
-is near ([how](guide/minimum.md)).
+raises the loss, needs no step size and no ridge. But its rate depends on the curvature of the
+loss, which is small in some directions, and nothing tells it how far away the minimum is.
+`solver="lbfgs"`, the default, starts with the same step, learns the curvature from past gradients
+and from the active sets of a sample of projections, and stops when a bound from convex duality
+proves that the minimum is near ([how](guide/minimum.md)).
 
 ![Gap to the minimum by projections, POCS and L-BFGS](images/pocs.png)
 
-Both minimize the same function from the same start. *Default*: noise of twice the margin, Huber's
-form, ridge 0.3 over the number of samples. *Not smoothed*: the squared distance, the paper's loss,
+Both minimize the same function from the same start. *Default*: smoothed, Huber's form,
+ridge 0.3 over the number of samples. *Not smoothed*: the squared distance, the paper's loss,
 with the same ridge, which makes the minimum unique and the gap provable. The feed blend and the
 factory plan are made up, with rows whose units differ by a factor of a million and features whose
 scales do too. The gap is the loss less a proved lower bound, over that bound. Projections of the

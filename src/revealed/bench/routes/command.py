@@ -32,20 +32,15 @@ RIVALS = (LENGTH, RECURSIVE, PATH_SIZE)
 LIMIT_S = 300
 CORES = 2
 
-CONVEX = Setting("squared", 0.0, sigma=0.5)
 SETTINGS = (
-    Setting("squared", 0.08),
+    Setting(2, 0.08),
     Setting("huber", 0.08, 0.3),
-    Setting("plain", 0.08, 0.1),
-    Setting("plain", 0.2, 0.1),
-    Setting("squared", 0.0, sigma=0.3),
-    CONVEX,
-    Setting("squared", 0.0, sigma=0.8),
-    *(
-        Setting("bounded", margin, delta, begin=CONVEX)
-        for margin in (0.04, 0.08)
-        for delta in (0.12, 0.2)
-    ),
+    Setting(1, 0.08),
+    Setting(1, 0.2),
+    Setting(2, 0.0, noise=0.3),
+    Setting(2, 0.0, noise=0.5),
+    Setting(2, 0.0, noise=0.8),
+    *(Setting("bounded", margin, delta) for margin in (0.04, 0.08) for delta in (0.12, 0.2)),
 )
 """Candidates; the best on validation routes is fitted to the whole training table."""
 

@@ -28,8 +28,13 @@ candidates were found by trials on the same training routes; nothing was chosen 
 Distances are relative: the cost of a move counts in units of its length plus 50 m, and the margin
 is a share of that too. *plain* and *huber* are the distance d itself and its rounded form; *noise*
 adds normal noise of that share of length before projecting; *bounded* is 1 - exp(-d²/2 delta²),
-which lets routes go that no costs explain. That one is not convex; it begins where the squared one
-with noise 0.5 ends, the others begin with length and 100 m for a turn.
+which lets routes go that no costs explain. That one is not convex; the solver begins it near the
+minimum of a convex loss.
+
+**In Python** this is `InverseRegressor(routes.problem(), model="shared", given={{0: 1.0}},
+scale=unit, power="bounded", delta=0.12, margin=0.08, fit_intercept=False).fit(features,
+routes.decisions())`, with one row of features for each move; `coef_` is the table below. [A whole
+script](generated/gallery/plot_route_choice.rst) does it on a small town.
 
 **The rivals** have the same features, the own costs of links included. The recursive logit
 (Fosgerau, Frejinger and Karlström 2013) is fitted by exact maximum likelihood and predicts its most

@@ -22,8 +22,8 @@ from .pathsize import PathSizeLogit, choice_sets, most_probable
 from .scores import FLOOR, Judge, Score, gains, with_interval
 
 VALIDATION_SHARE = 0.25
-RIDGES = (3e-4, 1e-4)
-"""On links' own costs in our loss; each fit begins where the last ended."""
+RIDGES = (1e-3, 1e-4, 1e-5)
+"""On standardized features in our loss, links' own costs among them."""
 LOGIT_RIDGES = (1e-1, 1e-2, 1e-3, 1e-4)
 
 
@@ -58,8 +58,7 @@ class Study:
         self.network, self.train, self.test = network, train, test
         self.features = move_features(network)
         self.features_own = with_own_costs(self.features, network)
-        self._options: dict[str, Any] = {"max_iter": 2 if quick else 30, "threads": threads}
-        self._options_own: dict[str, Any] = {"max_iter": 2 if quick else 60, "threads": threads}
+        self._options: dict[str, Any] = {"max_iter": 2 if quick else None, "threads": threads}
         self._logit_steps, self._rounds = (3, 2) if quick else (300, 15)
         self._say, self._draws = say, 2 if quick else draws
         order = np.random.default_rng(seed).permutation(len(train))
@@ -89,21 +88,18 @@ class Study:
         """Loss and ridge: the best convex and the best bounded loss on a few routes go on, each
         with links' own costs, to the rest of the routes."""
         judge = Judge(self._valid)
-        begun: dict[Setting, Fit] = {}
         found = {
             setting: self._note(
                 judge,
                 setting.label,
                 self.features,
-                fit_projection(
-                    self._tuning, self.features, setting, begun=begun, **self._options
-                ).coef,
+                fit_projection(self._tuning, self.features, setting, **self._options).coef,
             )
             for setting in settings
         }
         finals: dict[Setting, float] = {}
         for bounded in (False, True):
-            group = [setting for setting in settings if (setting.loss == "bounded") == bounded]
+            group = [setting for setting in settings if (setting.power == "bounded") == bounded]
             if group:
                 finals |= self._choose_ridge(judge, max(group, key=found.__getitem__))
         best = max(finals, key=finals.__getitem__)
@@ -117,9 +113,7 @@ class Study:
         found = {}
         for ridge in RIDGES:
             whole = replace(setting, ridge=ridge)
-            coef = fit_projection(
-                self._rest, self.features_own, whole, start=coef, **self._options
-            ).coef
+            coef = fit_projection(self._rest, self.features_own, whole, **self._options).coef
             text = f"{label}, own costs, ridge {ridge:g}"
             found[whole] = self._note(judge, text, self.features_own, coef)
         return found
@@ -150,8 +144,7 @@ class Study:
             self.train,
             self.features_own,
             replace(self.setting, ridge=self.ridge),
-            start=self.fit.coef,
-            **self._options_own,
+            **self._options,
         )
 
     def estimate_errors(self) -> None:
@@ -220,6 +213,8 @@ class Study:
                 "ridge": self.ridge,
                 "loss": [self.fit.value, self.fit_own.value],
                 "evaluations": self.fit.evaluations + self.fit_own.evaluations,
+                "projections": self.fit.projections + self.fit_own.projections,
+                "converged": self.fit.converged and self.fit_own.converged,
                 "unsolved": self.fit.unsolved + self.fit_own.unsolved,
                 "bootstrap": {"draws": self.errors.draws, "size": self.errors.size},
                 "moves_at_the_floor": int((self.own_costs() < FLOOR).sum()),
