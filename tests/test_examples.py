@@ -40,6 +40,7 @@ def test_there_is_one_for_each_problem():
         "inverse_reinforcement",
         "portfolio",
         "rational_choice",
+        "route_choice",
         "several_processes",
         "shortest_path",
     ]
@@ -82,6 +83,14 @@ def test_demand_at_prices_never_seen_is_foreseen(run_example):
     assert picture.stat().st_size > 20_000
     truth, ours, line = (names["demand"][name][-1] for name in ("truth", "ours", "regression"))
     assert np.abs(ours - truth).mean() < 0.2 * np.abs(line - truth).mean()
+
+
+def test_what_drivers_mind_is_learned_in_meters(run_example):
+    picture, told, names = run_example(EXAMPLES / "plot_route_choice.py")
+    assert picture.stat().st_size > 20_000
+    np.testing.assert_allclose(names["model"].coef_, names["TASTE"], rtol=0.4)
+    assert names["model"].coef_[0] == 1.0
+    assert "traffic lights" in told
 
 
 def test_hikers_dislikes_are_learned_and_routes_planned(run_example):

@@ -124,7 +124,7 @@ def test_the_minimum_with_what_is_chosen_by_default(kind, name):
     smallest = rv.project(np.zeros_like(X), sets).distance / np.sqrt(X.shape[1])
     assert est.loss_.noise == pytest.approx(5.0 * np.median(smallest))
     assert (est.loss_.power, est.loss_.delta) == ("huber", est.loss_.noise)
-    assert est.ridge_ == pytest.approx(0.3 / len(Z))
+    assert est.ridge_ == pytest.approx(0.15 / len(Z))
     compare(est, kind, Z, sets)
 
 

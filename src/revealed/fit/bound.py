@@ -21,12 +21,13 @@ left of the sum is taken out by a second scaling. Letters: B samples, n cost ent
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from .curvature import LARGEST
+from .curvature import LARGEST, MOVES, groups, places
 from .evaluation import CACHED, DistanceLoss, Evaluator
 from .models import ConvexModel, Slope
 
@@ -94,11 +95,10 @@ def _factors(
         least = LEAST * float(length.mean())  # a short y would have to change by much of itself
         free = (length > least) & (length < SHORT * loss.longest_gradient)
         lengths.append(np.where(free, length, np.inf))
-        u = y / lengths[-1][:, :, None]
-        u = u.transpose(1, 2, 0)
-        hessians = (weights[:, None, None] * u) @ u.transpose(0, 2, 1)
-        entries = np.broadcast_to(np.arange(y.shape[2]), y.shape[1:])
-        found += model.curvature(features, entries, hessians)
+        u = (y / lengths[-1][:, :, None]).transpose(1, 2, 0)  # (b, n, K)
+        for some, entries, here in _in_few_entries(u):
+            hessians = (weights[some][:, None, None] * here) @ here.transpose(0, 2, 1)
+            found += model.curvature(features[some], entries, hessians)
         total += float(weights.sum()) * len(y)
     gram += found / total
     gram[np.diag_indices(len(gram))] += 1e-12
@@ -116,6 +116,17 @@ def _factors(
         change = (y * turn).sum(axis=2) / length**2
         result.append(1.0 - np.clip(change, -NEAR, NEAR))
     return result
+
+
+def _in_few_entries(u: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Group by group: numbers (b,) of samples, entries (b, k) in which their u (b, n, K) is not
+    nothing, and u there (b, k, K): in a large network most of its entries are 0."""
+    size = np.abs(u).max(axis=2)
+    moves = size > MOVES * size.max(axis=1, keepdims=True, initial=0.0)
+    for some in groups(moves.sum(axis=1)):
+        entries, there = places(moves[some])
+        here = np.take_along_axis(u[some], entries[:, :, None], axis=1) * there[:, :, None]
+        yield some, entries, here
 
 
 def _balanced(model: ConvexModel, parts: list[Any]) -> tuple[list[Any], np.ndarray] | None:

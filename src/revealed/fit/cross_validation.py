@@ -66,7 +66,7 @@ class InverseRegressorCV(InverseRegressor):
     model : "auto", a name or a list of names
         "auto" chooses between "linear" and "quadratic", or for contexts (B, n, p) is "shared".
     ridges : "auto" or array
-        To choose from. "auto" is a path around the usual 0.3 over the number of samples, from 100
+        To choose from. "auto" is a path around the usual 0.15 over the number of samples, from 100
         times as much to a three-hundredth; the usual one with the first model is kept unless
         another does better by more than the standard error of the difference.
     cv : int or a scikit-learn splitter

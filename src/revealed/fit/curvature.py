@@ -135,9 +135,9 @@ def _hessians(
     and its Hessians (b, k, k) in these, times the weights of the samples."""
     residual, dense = Q - near.point, A.toarray()
     moves, held = _active(A, Q, own, near)
-    for some in _groups(np.maximum(moves.sum(axis=1), held.sum(axis=1))):
-        entries, there = _places(moves[some])
-        rows, kept = _places(held[some])
+    for some in groups(np.maximum(moves.sum(axis=1), held.sum(axis=1))):
+        entries, there = places(moves[some])
+        rows, kept = places(held[some])
         part = dense[rows[:, :, None], entries[:, None, :]] * there[:, None, :] * kept[:, :, None]
         T = _null_projectors(part, there)
         if loss.power in ("huber", ROUNDED):
@@ -165,7 +165,7 @@ def _active(
     return moves, held
 
 
-def _groups(size: np.ndarray) -> Iterator[np.ndarray]:
+def groups(size: np.ndarray) -> Iterator[np.ndarray]:
     """Samples of about the same `size` (b,), as many together as `BLOCK` allows."""
     order = np.argsort(size, kind="stable")[::-1]
     start = 0
@@ -177,7 +177,7 @@ def _groups(size: np.ndarray) -> Iterator[np.ndarray]:
         start = stop
 
 
-def _places(flags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def places(flags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(b, k) where each line of `flags` (b, n) is true, filled up, and which of these are real."""
     count = flags.sum(axis=1)
     most = max(int(count.max(initial=0)), 1)

@@ -4,7 +4,7 @@ The unit is that of the smallest costs that explain a decision with the margin. 
 and Huber's form with its bend at the noise serve noisy decisions, and cost clean ones nothing, for
 the scale of the costs is learned and grows where decisions are clean. The margin itself is not the
 unit: it bounds multipliers of rows, so a row in grams asks for a thousand times larger costs than
-the same row in kilograms. A ridge of 0.3 over the number of samples is that of a prior of fixed
+the same row in kilograms. A ridge of 0.15 over the number of samples is that of a prior of fixed
 strength. All were chosen on other seeds than those reported (docs/noise.md).
 """
 
@@ -22,7 +22,7 @@ from .evaluation import DistanceLoss
 NOISE_PER_UNIT = 5.0
 LOOKED_AT = 200
 """Samples that the unit is taken from."""
-STRENGTH = 0.3
+STRENGTH = 0.15
 """Of the prior, in samples: the ridge is this over their number."""
 DRAWS, FEWEST_DRAWS = 8, 2
 MANY = 1_000

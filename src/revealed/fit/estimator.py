@@ -33,6 +33,8 @@ from .pocs import pocs
 FIRST_ORDER = ("armijo", "preconditioned", "sgd", "adam", "adagrad")
 SOLVERS = ("lbfgs", "pocs", "boosting", *FIRST_ORDER)
 MODELS = ("linear", "quadratic", "shared", "kernel")
+CHOSEN = "auto"
+"""The model that cross-validation chooses."""
 
 
 class UnsolvedDecisionWarning(UserWarning):
@@ -58,9 +60,12 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
     ----------
     problem : LinearProgram, QuadraticProgram or ConvexProgram
         What the decision maker may do.
-    model : "linear", "quadratic", "shared", "kernel", a torch.nn.Module or a scikit-learn regressor
-        "quadratic" adds squares and products of the features. A module or regressor is copied,
-        never changed. Contexts (B, n, p) make "linear" a "shared" one.
+    model : "linear", "quadratic", "shared", "kernel", "auto", a torch.nn.Module or a scikit-learn
+        regressor
+        "quadratic" adds squares and products of the features. "auto" chooses between "linear" and
+        "quadratic" by cross-validation, and the ridge with it unless that is given, as
+        `InverseRegressorCV` does. A module or regressor is copied, never changed. Contexts
+        (B, n, p) make "linear" a "shared" one.
     solver : "auto", "lbfgs", "pocs", "boosting", "armijo", "preconditioned", "sgd", "adam" or
         "adagrad"
         "lbfgs" goes to the minimum, for models that are linear in what they learn; "pocs" is the
@@ -76,7 +81,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         and 0 for the rest.
     ridge : float or "auto"
         Adds ridge/2 times the sum of squared weights to the mean loss, features taken with a
-        standard deviation of 1; the intercept is free. "auto" is 0.3 over the number of samples
+        standard deviation of 1; the intercept is free. "auto" is 0.15 over the number of samples
         for "lbfgs" where "auto" noise is not 0, and 0 for the rest; `InverseRegressorCV` chooses.
     power : "auto", 2, 1, "huber" or "bounded"
         Squared distance, distance, Huber's form with its bend at `delta`, or one that gives up what
@@ -208,6 +213,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         `patience` stops.
         """
         self._check_parameters(validation)
+        if isinstance(self.model, str) and self.model == CHOSEN:
+            return self._fit_chosen(Z, y, sample_weight, true_costs)
         Z = self._contexts(Z, y, true_costs, reset=True)
         Z, sets = self._data(Z, y, true_costs, sample_weight)
         self._seed = _seed(self.random_state)
@@ -217,6 +224,18 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         self.n_iter_ = len(history) - 1  # the last row only measures
         self._keep(model, sets, history)
         self._warn_unless_converged()
+        return self
+
+    def _fit_chosen(self, Z: Any, y: Any, sample_weight: Any, true_costs: Any) -> InverseRegressor:
+        """Let cross-validation choose features and ridge, and take over what it has fitted."""
+        from .cross_validation import InverseRegressorCV
+
+        names = set(InverseRegressorCV(None).get_params()) & set(self.get_params(deep=False))
+        ridges = self.ridge if self.ridge == "auto" else [self.ridge]
+        chosen = InverseRegressorCV(**{name: getattr(self, name) for name in names}, ridges=ridges)
+        chosen.fit(Z, y, sample_weight=sample_weight, true_costs=true_costs)
+        own = self.get_params(deep=False)
+        vars(self).update({name: v for name, v in vars(chosen).items() if name not in own})
         return self
 
     def partial_fit(
@@ -230,6 +249,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         """
         first = not hasattr(self, "model_")
         self._check_parameters(None)
+        if isinstance(self.model, str) and self.model == CHOSEN:
+            raise InputError('model="auto" chooses on all data at once; use `fit`.')
         Z = self._contexts(Z, y, true_costs, reset=first)
         Z, sets = self._data(Z, y, true_costs, sample_weight)
         if first:
@@ -375,11 +396,13 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
             )
 
     def _check_model(self) -> None:
-        if isinstance(self.model, str) and self.model not in MODELS:
+        if isinstance(self.model, str) and self.model not in (*MODELS, CHOSEN):
             raise InputError(
-                f"`model` must be one of {', '.join(MODELS)}, a torch.nn.Module or a scikit-learn "
-                f"regressor; got {self.model!r}."
+                f"`model` must be one of {', '.join(MODELS)}, {CHOSEN}, a torch.nn.Module or a "
+                f"scikit-learn regressor; got {self.model!r}."
             )
+        if isinstance(self.model, str) and self.model == CHOSEN and self._solver != "lbfgs":
+            raise InputError(f'model="auto" goes with solver="lbfgs"; got {self.solver!r}.')
         named, solver = isinstance(self.model, str), self._solver
         regressor = not named and _is_regressor(self.model)
         if solver == "lbfgs" and not named:
