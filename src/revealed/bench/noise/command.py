@@ -19,8 +19,8 @@ from ..tables import positive, target
 from . import page
 
 FIRST_SEED = 3000
-"""Seeds from here on were never looked at while defaults were chosen. (2000 to 2019 were judged with
-another ridge, which lost to POCS on exact paths.)"""
+"""Seeds from here on were never looked at while defaults were chosen. (2000 to 2019 were judged
+with another ridge, which lost to POCS on exact paths.)"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
