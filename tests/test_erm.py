@@ -318,7 +318,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"tensors": "gone", "run": {}, "rows": []}'])
 def test_a_checkpoint_that_cannot_be_read_is_named(tmp_path, content):
     (tmp_path / checkpoint.INDEX).write_text(content)
-    with pytest.raises(rv.InputError, match="cannot be read"):
+    with pytest.raises(rv.InputError, match=r"cannot be used: checkpoint\.json"):
         erm(LinearModel(), *routes(), checkpoint=tmp_path, epochs=1)
 
 

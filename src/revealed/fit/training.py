@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -127,8 +129,8 @@ def erm(
     )
     best = _Best(model, module, validation, objective, s)
     run = _facts_of(s, model, objective, features, sets, validation)
-    history = _resume(s, run, module, stepper, best)
-    with progress("ERM", s.epochs, verbose=s.verbose) as show:
+    with checkpoints.claimed(s.checkpoint), progress("ERM", s.epochs, verbose=s.verbose) as show:
+        history = _resume(s, run, module, stepper, best)
         while history.reason is None:
             epoch = len(history)
             row = {"iteration": epoch} | best.look(epoch)
@@ -309,22 +311,60 @@ def _resume(
 ) -> History:
     """The history so far, with everything else put back; empty where there is no checkpoint."""
     found = checkpoints.load(s.checkpoint, run) if s.checkpoint is not None else None
-    if found is None:
-        history = History()
-    else:
-        module.load_state_dict(found.part("model"))
-        stepper.load(found.part("optimiser"))
-        best.kept = found.part("best")
-        best.epoch = found.facts.get("best_epoch", 0)
-        best.loss = found.facts.get("best_loss", np.inf)
-        history = History(found.facts["rows"])
+    history = History()
+    if found is not None:
+        history = History(_checked_rows(found))
+        own = module.state_dict()
+        parts = found.part_like("model", own), _optimiser_state(found, s.optimiser, module)
+        _resume_best(best, found, own)
+        module.load_state_dict(parts[0])
+        stepper.load(parts[1])
     if s.log is not None:
-        Path(s.log).parent.mkdir(parents=True, exist_ok=True)
-        history.write_jsonl(s.log)
+        with _writing(s.log):
+            Path(s.log).parent.mkdir(parents=True, exist_ok=True)
+            history.write_jsonl(s.log)
     return history
+
+
+def _checked_rows(found: Checkpoint) -> list[dict[str, Any]]:
+    """The rows, one for each epoch."""
+    rows = found.facts["rows"]
+    if [row.get("iteration") for row in rows] != list(range(found.facts["epoch"])):
+        raise found.refusal(f"it is of epoch {found.facts['epoch']} and does not have all its rows")
+    if not all(isinstance(row.get("loss"), float | int) for row in rows):
+        raise found.refusal("a row has no loss")
+    return rows
+
+
+def _optimiser_state(found: Checkpoint, name: str, module: nn.Module) -> dict[str, Tensor]:
+    if name == "armijo":
+        return found.part_like("optimiser", {"step": torch.zeros((), dtype=torch.float64)})
+    if name == "preconditioned":
+        return found.part_like("optimiser", {})
+    needed = name != "sgd" and found.facts["epoch"] > 0
+    return found.state_like("optimiser", list(module.parameters()), needed=needed)
+
+
+def _resume_best(best: _Best, found: Checkpoint, own: dict[str, Tensor]) -> None:
+    """Put back the parameters that did best, where validation data has said so."""
+    if not found.part("best") and "best_epoch" not in found.facts:
+        return
+    epoch, loss = (found.facts.get(name) for name in ("best_epoch", "best_loss"))
+    if type(epoch) is not int or not isinstance(loss, float | int):
+        raise found.refusal("it does not say which epoch did best on the validation data")
+    best.kept, best.epoch, best.loss = found.part_like("best", own), epoch, float(loss)
+
+
+@contextmanager
+def _writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        said = error.strerror or error
+        raise InputError(f"The log {os.fspath(path)!r} cannot be written: {said}.") from error
 
 
 def _log(s: TrainSettings, history: History) -> None:
     if s.log is not None:
-        with open(s.log, "a", encoding="utf-8") as file:
+        with _writing(s.log), open(s.log, "a", encoding="utf-8") as file:
             file.write(json_line(history.rows[-1]))
