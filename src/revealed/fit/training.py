@@ -28,7 +28,8 @@ from ..optimality import OptimalitySet
 from . import checkpoint as checkpoints
 from .certificate import Certificate
 from .checkpoint import Checkpoint
-from .contexts import as_contexts, check_data, is_ragged
+from .contexts import as_contexts, check_data, check_length, is_ragged
+from .decisions import counting
 from .history import History, StopReason, has_stalled, json_line
 from .least_squares import chunks
 from .models import CostModel
@@ -118,12 +119,14 @@ def erm(
     model = TorchModel(model) if isinstance(model, nn.Module) else model
     check_method(s.optimiser, model, s.inner_steps)
     check_data(len(Z), sets)
+    size = len(sets)
+    Z, sets, there = counting(Z, sets)
     features = model.prepare(Z, sets.n_parameters)
     module = model.module()
     if loss is None:  # no margin of its own: the loss takes that of the sets
         problem = sets.parts[0].problem if isinstance(sets, MixedSets) else sets.problem
         loss = ProjectionLoss(problem, None, power=s.power, delta=s.delta, threads=s.threads)
-    objective = Objective(module, loss, model.ridge, _truth(true_costs, loss, sets))
+    objective = Objective(module, loss, model.ridge, _truth(true_costs, loss, size, there))
     stepper = make_stepper(
         s.optimiser, model, objective, step=s.step, decay=s.decay, inner_steps=s.inner_steps
     )
@@ -156,11 +159,15 @@ def erm(
     return history
 
 
-def _truth(true_costs: Any, loss: DecisionLoss, sets: Sets) -> Tensor | None:
+def _truth(
+    true_costs: Any, loss: DecisionLoss, size: int, there: np.ndarray | None
+) -> Tensor | None:
+    """The true costs of the samples `there` (None: all `size`), where the loss needs them."""
     if true_costs is None or not loss.needs_true_costs:
         return None
-    check_data(len(true_costs), sets)
-    return torch.as_tensor(true_costs)
+    check_length(len(true_costs), size)
+    truth = torch.as_tensor(true_costs)
+    return truth if there is None else truth[there]
 
 
 def _one_pass(
