@@ -103,6 +103,28 @@ HOSTILE = {
         lambda index: index["problem"].update(catalogue="grid_shortest_path(3, 3)"),
         "not the one that",
     ),
+    "a problem that fills the memory": (
+        lambda index: index["problem"].update(
+            catalogue="assignment(n_workers=90000, n_tasks=90000)"
+        ),
+        "larger than can be meant",
+    ),
+    "a node that does": (
+        lambda index: index["problem"].update(
+            catalogue="shortest_path([[0, 1], [1, 3000000000]], source=0, target=1)"
+        ),
+        "more than can be meant",
+    ),
+    "nodes that do": (
+        lambda index: index["problem"].update(
+            catalogue="shortest_path([[0, 1]], source=0, target=1, n_nodes=3000000000)"
+        ),
+        "more than can be meant",
+    ),
+    "an endless capacity": (
+        lambda index: index["problem"].update(catalogue=f"knapsack([1], 1{'0' * 400})"),
+        "capacity|too large",
+    ),
     "too few variables": (lambda index: index["problem"]["variables"].pop(), "expected float64"),
     "the same variable twice": (
         lambda index: index["problem"]["variables"].__setitem__(0, "r1c1>r2c1"),

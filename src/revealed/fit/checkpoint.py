@@ -169,12 +169,19 @@ def load(folder: str | os.PathLike[str], belongs_to: dict[str, Any]) -> Checkpoi
     differing = sorted(key for key in own if run.get(key) != own[key])
     if differing:
         told = {key: run.get(key, "not recorded") for key in differing}
-        listing = ", ".join(f"{key} ({told[key]}, now {own[key]})" for key in differing)
+        listing = ", ".join(
+            f"{key} ({_short(told[key])}, now {_short(own[key])})" for key in differing
+        )
         raise InputError(
             f"The checkpoint in {os.fspath(folder)!r} is of another run; these differ: {listing}. "
             "Choose another folder, or remove this one to start afresh."
         )
     return found
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else f"{text[:197]}..."
 
 
 def _folder(folder: str | os.PathLike[str]) -> Path:

@@ -228,6 +228,8 @@ def tensor(
 
 
 def _index(path: Path) -> Facts:
+    if not path.is_file():
+        raise InputError(f"{path.name} is not a file.")
     if path.stat().st_size > LARGEST_INDEX:
         raise InputError(f"{path.name} is larger than any index; it is not read.")
     try:
