@@ -331,7 +331,7 @@ def test_a_small_file_that_unpacks_to_much_is_refused_unless_it_is_allowed(tmp_p
     path.write_bytes(gzip.compress(text.encode()))
     with pytest.raises(InputError, match="far more than a model of its size holds"):
         rv.read_mps(path)
-    unpacked = tmp_path / "model.mps"  # whoever has the room to keep it may have it read
+    unpacked = tmp_path / "model.mps"  # it takes its room on the disk, so nothing is hidden
     unpacked.write_text(text)
     for read in (rv.read_mps(path, max_bytes=len(text)), rv.read_mps(unpacked)):
         assert read.variable_names == rv.read_mps(unpacked).variable_names

@@ -446,6 +446,21 @@ def test_two_writers_and_a_reader_meet_nothing_but_whole_models(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "tensors.safetensors"]
 
 
+def test_a_reader_between_the_two_moves_of_a_writer_looks_again(folder, monkeypatch):
+    """It finds the new tensors under the old index, and no old ones aside yet."""
+    whole, looks = Path.read_bytes, []
+
+    def read(path):
+        if path.name == "tensors.safetensors" and not looks:
+            looks.append(path)
+            save_model(another(), folder)
+            return whole(path)
+        return whole(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read)
+    assert (load_model(folder).intercept == another().intercept).all()
+
+
 def test_a_writer_who_never_ends_is_named(folder, monkeypatch):
     from revealed._disk import held
 
@@ -463,6 +478,18 @@ def test_a_file_that_is_not_ours_is_left_alone(tmp_path, name):
         save_model(made(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_bytes() == b"mine"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
+@pytest.mark.parametrize("name", ["model.json", "tensors.safetensors"])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(folder, name):
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(InputError, match=name):
+        load_model(folder)
+    if name == "model.json":
+        with pytest.raises(InputError, match="left alone"):
+            save_model(another(), folder)
 
 
 def test_a_full_disk_is_told_in_a_sentence_and_loses_nothing(folder, monkeypatch):

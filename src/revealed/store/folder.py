@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -35,6 +36,8 @@ LARGEST_INTEGER = 2**63 - 1
 """Of those that are used as a number; more digits fit no array."""
 READINGS = 5
 """Attempts to read a model that is being replaced meanwhile."""
+PAUSE = 0.02
+"""Seconds between them."""
 
 T = TypeVar("T")
 Tensors = dict[str, np.ndarray]
@@ -124,8 +127,8 @@ def read_folder(folder: str | os.PathLike[str]) -> tuple[Facts, Tensors]:
 
 
 def _matching(place: Path) -> tuple[Facts, bytes]:
-    """The index and the bytes that belong to it. A writer may replace both between two looks: then
-    the index has changed too, and is read again."""
+    """The index and the bytes that belong to it. A writer may replace both between two looks; then
+    both are read again."""
     for left in reversed(range(READINGS)):
         try:
             facts = _index(place / INDEX)
@@ -134,12 +137,18 @@ def _matching(place: Path) -> tuple[Facts, bytes]:
                 raise InputError(f"{facts.where}: tensors are expected in {TENSORS}.")
             return facts, _content(place, told.get("sha256", str))
         except _Unmatched as fault:
-            if not left or _index(place / INDEX).part("tensors").get("sha256", str) == fault.sha256:
+            if not left or not (_written_to(place) or _belonging(place / INDEX) != fault.sha256):
                 raise
+            time.sleep(PAUSE)
         except OSError as error:
             if not left:
                 raise InputError(f"{place} cannot be read: {error.strerror}.") from error
     raise AssertionError("the last attempt returns or raises")
+
+
+def _written_to(place: Path) -> bool:
+    """Whether a writer may be at work, or was killed there."""
+    return (place / ASIDE).exists() or any(place.glob(f"{INDEX}.*{DRAFT}"))
 
 
 class _Unmatched(InputError):
