@@ -195,6 +195,17 @@ def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path, command, code):
     assert (done.returncode, done.stderr) == (code, "")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_output_to_a_full_disk_is_one_sentence():
+    code = FAULTY.replace('raise KeyError("boom")', 'print("done"); return 0')
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2
+    assert done.stderr == "revealed: The output cannot be written: No space left on device.\n"
+
+
 def test_every_optional_package_names_an_extra_that_exists():
     import tomllib
     from pathlib import Path

@@ -23,6 +23,7 @@ from revealed.fit import (
     erm,
     pocs,
 )
+from revealed.losses import SPOPlusLoss
 
 METHODS = ["armijo", "preconditioned", "sgd", "adam", "adagrad"]
 PROBLEM = rv.problems.grid_shortest_path(4, 4, directed="right-down")
@@ -318,7 +319,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"tensors": "gone", "run": {}, "rows": []}'])
 def test_a_checkpoint_that_cannot_be_read_is_named(tmp_path, content):
     (tmp_path / checkpoint.INDEX).write_text(content)
-    with pytest.raises(rv.InputError, match="cannot be read"):
+    with pytest.raises(rv.InputError, match=r"cannot be used: checkpoint\.json"):
         erm(LinearModel(), *routes(), checkpoint=tmp_path, epochs=1)
 
 
@@ -368,3 +369,25 @@ def test_settings_are_keywords_with_defaults():
     with pytest.raises(TypeError):
         erm(LinearModel(), *routes(), learning_rate=1.0)
     assert TrainSettings().optimiser == "adam"
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "armijo", "preconditioned"])
+def test_a_sample_of_weight_0_is_as_if_it_were_not_there(optimiser):
+    Z, sets = routes()
+    sets.weights = np.where(np.arange(len(Z)) % 3, 1.0, 0.0)
+    there, models = np.flatnonzero(sets.weights), (LinearModel(), LinearModel())
+    truth = np.random.default_rng(0).uniform(1, 2, (len(Z), sets.problem.n_variables))
+    for loss in (None, SPOPlusLoss(PROBLEM)):
+        if loss is not None and optimiser == "preconditioned":
+            continue
+        for model, rows in zip(models, (np.arange(len(Z)), there), strict=True):
+            erm(
+                model,
+                Z[rows],
+                sets[rows],
+                loss=loss,
+                true_costs=None if loss is None else truth[rows],
+                epochs=4,
+                optimiser=optimiser,
+            )
+        assert (models[0].coef == models[1].coef).all()

@@ -3,6 +3,8 @@
 import dataclasses
 import http.client
 import json
+import socket
+import struct
 import threading
 
 import numpy as np
@@ -126,6 +128,10 @@ def test_alternatives_are_feasible_dearer_and_in_order():
         ("/api/sample/1e3", None, 400),
         ("/api/decide", "{", 400),
         ("/api/decide", "[]", 400),
+        ("/api/decide", "[" * 100_000, 400),
+        ("/api/decide", '{"context": {"load": 1' + "0" * 400 + "}}", 400),
+        ("/api/decide", '{"context": {"load": NaN}}', 400),
+        ("/api/decide", {"context": {"load": 1, "works": 0, "day": "Mon"}, "sample": True}, 400),
         ("/api/decide", {"context": {"load": "much"}}, 400),
         ("/api/decide", {"context": {"load": 1e300, "works": 0, "day": "Mon"}}, 400),
         ("/api/decide", {"context": {"load": 1, "works": 0, "day": "Sun"}}, 400),
@@ -145,6 +151,108 @@ def test_a_page_of_another_name_is_refused(address):
     answer, text = ask(address, "/api/model", host="evil.example:80")
     assert answer.status == 403
     assert "variables" not in text
+
+
+HOSTS = {
+    "127.0.0.1": 200,
+    "127.0.0.1:8000": 200,
+    "LocalHost:1": 200,
+    "127.0.0.1:@evil.com": 403,
+    "127.0.0.1:80@evil.com": 403,
+    "user@127.0.0.1:80": 403,
+    "evil.com#127.0.0.1:80": 403,
+    "127.0.0.1:": 403,
+    "127.0.0.1:80:80": 403,
+    "127.0.0.1:999999": 403,
+    "127.0.0.1.evil.com": 403,
+    "localhost.evil.com:80": 403,
+    "": 403,
+}
+
+
+@pytest.mark.parametrize("host, code", HOSTS.items())
+def test_only_this_machine_by_its_own_name_is_answered(address, host, code):
+    assert ask(address, "/api/model", host=host)[0].status == code
+
+
+def test_a_name_given_twice_and_another_page_are_refused(address):
+    for more in (b"Host: evil.com\r\n", b"Origin: http://evil.com\r\n", b"Origin: null\r\n"):
+        head = b"GET /api/model HTTP/1.1\r\nHost: 127.0.0.1:80\r\n"
+        assert codes(address, head + more + b"\r\n") == [403]
+    assert codes(address, head + b"Origin: http://localhost:80\r\nConnection: close\r\n\r\n") == [
+        200
+    ]
+
+
+def codes(address, content):
+    """The codes of all answers to bytes that are sent over one connection, until it ends."""
+    host, _, port = address.partition(":")
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        connection.sendall(content)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    return [int(part[:3]) for part in answer.split(b"HTTP/1.1 ")[1:]]
+
+
+HIDDEN = b"GET /api/model HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+LENGTH = b"Content-Length: %d\r\n" % len(HIDDEN)
+BODIES = {
+    "to nowhere": (b"POST /nowhere", b"127.0.0.1", LENGTH, 404),
+    "from elsewhere": (b"POST /api/decide", b"evil.com", LENGTH, 403),
+    "no JSON": (b"POST /api/decide", b"127.0.0.1", LENGTH, 400),
+    "of a GET": (b"GET /page.css", b"127.0.0.1", LENGTH, 200),
+    "of another method": (b"PUT /api/decide", b"127.0.0.1", LENGTH, 501),
+    "without a length": (b"POST /api/decide", b"127.0.0.1", b"", 400),
+    "with a signed length": (b"POST /api/decide", b"127.0.0.1", b"Content-Length: +0\r\n", 400),
+    "with two lengths": (b"POST /x", b"127.0.0.1", LENGTH + b"Content-Length: 0\r\n", 400),
+    "in chunks": (b"POST /x", b"127.0.0.1", b"Transfer-Encoding: chunked\r\n", 400),
+    "too long": (b"POST /api/decide", b"127.0.0.1", b"Content-Length: 99999999\r\n", 413),
+}
+
+
+@pytest.mark.parametrize("case", BODIES)
+def test_a_body_is_never_taken_for_the_next_request(address, case):
+    line, host, length, code = BODIES[case]
+    head = line + b" HTTP/1.1\r\nHost: " + host + b"\r\n" + length + b"\r\n"
+    assert codes(address, head + HIDDEN) == [code]
+
+
+def test_clients_that_go_away_or_are_slow_leave_no_traceback(capfd):
+    model = made()
+    server = serve(Explorer(model, model.samples))
+    server.RequestHandlerClass.timeout = 0.2
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    whole = f"127.0.0.1:{server.server_address[1]}"
+    try:
+        post = b"POST /api/decide HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nhalf"
+        with socket.create_connection(server.server_address) as slow:
+            slow.sendall(post)
+            assert slow.recv(1) == b""  # ended without an answer
+        assert codes(whole, post) == []
+        for _ in range(5):  # gone before the answers come
+            gone = socket.create_connection(server.server_address)
+            gone.sendall(HIDDEN * 50)
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            gone.close()
+        assert ask(whole, "/api/model")[0].status == 200
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_fault_of_our_own_is_one_line(capfd):
+    model = made()
+    server = serve(Explorer(model, model.samples))
+    try:
+        raise RuntimeError("a surprise")
+    except RuntimeError:
+        server.handle_error(None, None)
+    finally:
+        server.server_close()
+    assert capfd.readouterr().err == (
+        "revealed: a request could not be answered (RuntimeError: a surprise).\n"
+    )
 
 
 def test_the_page_may_load_nothing_from_elsewhere(address):

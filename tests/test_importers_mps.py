@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import revealed as rv
 from revealed.errors import InputError
 from revealed.importers import ModelWarning, RelaxationWarning
+from revealed.importers.text_lines import FREE_TEXT, SHORTEST_LINE
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data" / "netlib"
 FOLDER = Path(os.environ.get("REVEALED_NETLIB", BESIDE))
@@ -320,6 +321,20 @@ def test_a_file_that_unpacks_without_end_is_refused(tmp_path):
     path.write_bytes(gzip.compress(b"* a comment\n" * 1_000_000))
     with pytest.raises(InputError, match=r"more than 100,000 bytes .* `max_bytes`"):
         rv.read_mps(path, max_bytes=100_000)
+
+
+@pytest.mark.parametrize("line", ["* a comment\n", "\n", "*" + " " * 60_000 + "\n"])
+def test_a_small_file_that_unpacks_to_much_is_refused_unless_it_is_allowed(tmp_path, line):
+    head, end = SMALL.format(bounds=" UP BND X 4").split("ENDATA")
+    text = head + line * (FREE_TEXT // max(len(line), SHORTEST_LINE) + 2) + "ENDATA" + end
+    path = tmp_path / "bomb.mps.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(InputError, match="far more than a model of its size holds"):
+        rv.read_mps(path)
+    unpacked = tmp_path / "model.mps"  # it takes its room on the disk, so nothing is hidden
+    unpacked.write_text(text)
+    for read in (rv.read_mps(path, max_bytes=len(text)), rv.read_mps(unpacked)):
+        assert read.variable_names == rv.read_mps(unpacked).variable_names
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

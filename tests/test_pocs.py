@@ -328,3 +328,30 @@ def test_reaches_the_papers_decision_losses(name, margin):
         ]
     allowed = 0.25 if name.startswith("sp") else 0.1
     assert (np.array(losses) <= np.array(REFERENCE[name, margin]) + allowed).all(), losses
+
+
+def test_a_sample_of_weight_0_is_as_if_it_were_not_there():
+    """Its context enters no mean, no scale and no whitening, for any model and any kind of data."""
+    problem = rv.problems.grid_shortest_path(3, 3, directed="right-down")
+    rng = np.random.default_rng(5)
+    Z, weights = rng.standard_normal((20, 3)), rng.uniform(0.2, 1.0, 20)
+    Z[::4] *= 100.0
+    weights[::4] = 0.0
+    sets = rv.OptimalitySet(problem, problem.solve(rng.uniform(1, 2, (20, 12))).x)
+    sets.weights = weights
+    there, entries = np.flatnonzero(weights), rng.standard_normal((20, 12, 2))
+    for make, data in (
+        (LinearModel, Z),
+        (LinearModel, Z.tolist()),
+        (lambda: LinearModel(ridge=0.1), Z),
+        (KernelModel, Z),
+        (SharedModel, entries),
+    ):
+        one, other = make(), make()
+        pocs(one, data, sets, max_iter=15)
+        pocs(other, np.asarray(data)[there], sets[there], max_iter=15)
+        new = rng.standard_normal((5, *np.shape(data)[1:]))
+        assert (one.predict_cost(new) == other.predict_cost(new)).all()
+    sets.weights = np.zeros(20)
+    with pytest.raises(rv.InputError, match="zero for every sample"):
+        pocs(LinearModel(), Z, sets)

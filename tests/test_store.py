@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +103,28 @@ HOSTILE = {
         lambda index: index["problem"].update(catalogue="grid_shortest_path(3, 3)"),
         "not the one that",
     ),
+    "a problem that fills the memory": (
+        lambda index: index["problem"].update(
+            catalogue="assignment(n_workers=90000, n_tasks=90000)"
+        ),
+        "larger than can be meant",
+    ),
+    "a node that does": (
+        lambda index: index["problem"].update(
+            catalogue="shortest_path([[0, 1], [1, 3000000000]], source=0, target=1)"
+        ),
+        "more than can be meant",
+    ),
+    "nodes that do": (
+        lambda index: index["problem"].update(
+            catalogue="shortest_path([[0, 1]], source=0, target=1, n_nodes=3000000000)"
+        ),
+        "more than can be meant",
+    ),
+    "an endless capacity": (
+        lambda index: index["problem"].update(catalogue=f"knapsack([1], 1{'0' * 400})"),
+        "capacity|too large",
+    ),
     "too few variables": (lambda index: index["problem"]["variables"].pop(), "expected float64"),
     "the same variable twice": (
         lambda index: index["problem"]["variables"].__setitem__(0, "r1c1>r2c1"),
@@ -111,6 +135,20 @@ HOSTILE = {
         "tensors.safetensors",
     ),
     "another checksum": (lambda index: index["tensors"].update(sha256="0" * 64), "checksum"),
+    "an endless integer": (lambda index: index["model"].update(margin=10**400), "401 digits"),
+    "a longer one": (lambda index: index["training"].update(seed=10**4200), "4,201 digits"),
+    "a large integer": (lambda index: index["model"].update(margin=10**90), "too large a number"),
+    "large row numbers": (
+        lambda index: index["problem"].update(at_least=[2**70]),
+        "list of whole numbers",
+    ),
+    "a ridge in words": (lambda index: index["training"].update(ridge="none"), "'ridge' must be"),
+    "a negative noise": (lambda index: index["training"].update(noise=-1), "at least 0"),
+    "endless draws": (lambda index: index["training"].update(draws=10**9), "between 0 and 4,096"),
+    "odd draws": (lambda index: index["training"].update(draws=3), "even number"),
+    "a power that is a list": (lambda index: index["training"].update(power=[]), "'power' must"),
+    "a seed that is half": (lambda index: index["training"].update(seed=0.5), "'seed' must be"),
+    "training that is a list": (lambda index: index.update(training=[]), "'training' must be"),
     "a sample too many": (lambda index: index["samples"].append("e"), "samples.contexts"),
 }
 
@@ -161,7 +199,7 @@ HOSTILE_LIMITS = {
     "a negative entry": (lambda index: first(index).update(index=-1), "number -1 of 'b_ub'"),
     "an entry that is true": (lambda index: first(index).update(index=True), "'index' must be"),
     "an entry that is half": (lambda index: first(index).update(index=0.5), "'index' must be"),
-    "an endless entry": (lambda index: first(index).update(index=10**400), "is not number"),
+    "an endless entry": (lambda index: first(index).update(index=10**400), "401 digits"),
     "another vector": (lambda index: first(index).update(part="lb"), "is not number 0 of 'lb'"),
     "an attribute": (lambda index: first(index).update(part="_cache"), "'_cache'"),
     "another name": (lambda index: first(index).update(name="upper:x1"), "'upper:x1' is not"),
@@ -265,6 +303,29 @@ def was_refused(folder):
     return False
 
 
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ('"margin": 1.0', '"margin": NaN', "NaN is not a number"),
+        ('"margin": 1.0', '"margin": -Infinity', "-Infinity is not a number"),
+        ('"margin": 1.0', '"margin": 1e400', "1e400 is too large"),
+        ('"margin": 1.0', '"margin": 1.0, "margin": 2.0', "'margin' is there twice"),
+    ],
+)
+def test_what_is_not_strict_json_is_refused(folder, old, new, message):
+    text = (folder / "model.json").read_text()
+    assert old in text
+    (folder / "model.json").write_text(text.replace(old, new))
+    with pytest.raises(InputError, match=message):
+        load_model(folder)
+
+
+def test_facts_that_are_not_finite_do_not_lose_a_model(tmp_path):
+    model = dataclasses.replace(made(), training={"gap": np.inf, "held": {"share": [np.nan, 1.0]}})
+    told = load_model(save_model(model, tmp_path / "m")).training
+    assert told == {"gap": None, "held": {"share": [None, 1.0]}}
+
+
 def test_a_deep_index_is_refused(folder):
     (folder / "model.json").write_text("[" * 200_000)
     with pytest.raises(InputError, match="not JSON"):
@@ -297,7 +358,7 @@ def stopped_at(monkeypatch, step):
             raise KeyboardInterrupt
         whole(old, new)
 
-    monkeypatch.setattr("revealed.store.folder.os.replace", move)
+    monkeypatch.setattr(os, "replace", move)
 
 
 @pytest.mark.parametrize("step", [0, 1, 2])
@@ -315,6 +376,101 @@ def test_a_model_outlives_any_interrupted_replacement_of_it(folder, monkeypatch,
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "tensors.safetensors"]
 
 
+DIES = """if True:
+    import os, signal, sys
+    from revealed.store import save_model
+    from test_store import another
+    whole, moved = os.replace, []
+    def move(old, new):
+        moved.append(new)
+        if len(moved) > int(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        whole(old, new)
+    os.replace = move
+    save_model(another(), sys.argv[1])
+"""
+
+
+def killed_at(step, folder):
+    """Let a writer be killed when it is about to move its `step`-th file; it cleans up nothing."""
+    paths = [str(Path(__file__).parent), *sys.path]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-c", DIES, str(folder), str(step)]
+    assert subprocess.run(command, env=environment, check=False).returncode == -9
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_a_killed_writer_loses_no_model_and_its_leftovers_go(folder, step):
+    killed_at(step, folder)
+    assert list(folder.glob("*.new"))
+    assert (load_model(folder).intercept == made().intercept).all()
+    save_model(another(), folder)
+    assert (load_model(folder).intercept == another().intercept).all()
+    assert sorted(path.name for path in folder.iterdir()) == ["model.json", "tensors.safetensors"]
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_a_first_writer_that_was_killed_does_not_bar_the_next(tmp_path, step):
+    folder = tmp_path / "model"
+    for _ in range(2):
+        killed_at(step, folder)
+        with pytest.raises(InputError, match=r"no model\.json"):
+            load_model(folder)
+    save_model(made(), folder)
+    assert (load_model(folder).intercept == made().intercept).all()
+    assert sorted(path.name for path in folder.iterdir()) == ["model.json", "tensors.safetensors"]
+
+
+TAKES_TURNS = """if True:
+    import dataclasses, sys
+    from revealed.store import save_model
+    from test_store import made
+    model = made()
+    for k in range(40):
+        save_model(dataclasses.replace(model, intercept=model.intercept + k), sys.argv[1])
+"""
+
+
+def test_two_writers_and_a_reader_meet_nothing_but_whole_models(folder):
+    paths = [str(Path(__file__).parent), *sys.path]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-c", TAKES_TURNS, str(folder)]
+    writers = [subprocess.Popen(command, env=environment) for _ in range(2)]
+    readings = 0
+    while any(writer.poll() is None for writer in writers):
+        assert load_model(folder).intercept.shape == made().intercept.shape
+        readings += 1
+    assert [writer.wait() for writer in writers] == [0, 0]
+    assert readings
+    assert (load_model(folder).intercept == made().intercept + 39).all()
+    assert sorted(path.name for path in folder.iterdir()) == ["model.json", "tensors.safetensors"]
+
+
+def test_a_reader_between_the_two_moves_of_a_writer_looks_again(folder, monkeypatch):
+    """It finds the new tensors under the old index, and no old ones aside yet."""
+    whole, looks = Path.read_bytes, []
+
+    def read(path):
+        if path.name == "tensors.safetensors" and not looks:
+            looks.append(path)
+            save_model(another(), folder)
+            return whole(path)
+        return whole(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read)
+    assert (load_model(folder).intercept == another().intercept).all()
+
+
+def test_a_writer_who_never_ends_is_named(folder, monkeypatch):
+    from revealed._disk import held
+
+    monkeypatch.setattr("revealed.store.folder.WAIT", 0.0)
+    with held(folder, wait=0.0, busy=""):
+        with pytest.raises(InputError, match="Another process is writing a model"):
+            save_model(another(), folder)
+    save_model(another(), folder)
+
+
 @pytest.mark.parametrize("name", ["model.json", "tensors.safetensors"])
 def test_a_file_that_is_not_ours_is_left_alone(tmp_path, name):
     (tmp_path / name).write_bytes(b"mine")
@@ -324,12 +480,24 @@ def test_a_file_that_is_not_ours_is_left_alone(tmp_path, name):
     assert (tmp_path / name).read_bytes() == b"mine"
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
+@pytest.mark.parametrize("name", ["model.json", "tensors.safetensors"])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(folder, name):
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(InputError, match=name):
+        load_model(folder)
+    if name == "model.json":
+        with pytest.raises(InputError, match="left alone"):
+            save_model(another(), folder)
+
+
 def test_a_full_disk_is_told_in_a_sentence_and_loses_nothing(folder, monkeypatch):
     def full(descriptor):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("revealed.store.folder.os.fsync", full)
+        patch.setattr(os, "fsync", full)
         with pytest.raises(InputError, match=r"cannot be written to .*: No space left on device"):
             save_model(another(), folder)
     assert (load_model(folder).intercept == made().intercept).all()

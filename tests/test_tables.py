@@ -1,7 +1,12 @@
 """Tables of contexts and decisions: three kinds of file, the same columns, the same complaints."""
 
+import io
+import struct
+import zipfile
+
 import numpy as np
 import pytest
+from numpy.lib import format as npy
 
 from revealed.errors import InputError
 from revealed.tables import learn_features, open_table, pair_rows, read_decisions, write_table
@@ -239,3 +244,112 @@ def test_words_with_figures_in_them_are_no_dates(tmp_path):
 def test_a_typesetters_minus_sign_is_a_minus_sign(tmp_path):
     path = text(tmp_path, "a,b\n−1.5,2\n3,−4e−2\n")
     assert open_table(path).read(["a", "b"]).numbers.tolist() == [[-1.5, 2.0], [3.0, -0.04]]
+
+
+# --- files that promise more than they hold, and very wide ones ----------------------------------
+
+
+def archive_of(tmp_path, members, compression=zipfile.ZIP_DEFLATED):
+    path = tmp_path / "t.npz"
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return path
+
+
+def promising(shape, dtype="<f8", content=b"\0" * 24):
+    """An array whose header promises a shape and a type, whatever follows it."""
+    file = io.BytesIO()
+    npy.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return file.getvalue() + content
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize(
+    "shape, dtype",
+    [((2_000_000_000,), "<f8"), ((4,), "<f8"), ((2,), "<f8"), ((-3,), "<f8"), ((3,), "<U9")],
+)
+def test_a_header_that_promises_what_is_not_there_is_refused(tmp_path, shape, dtype, compression):
+    path = archive_of(tmp_path, {"a": promising(shape, dtype)}, compression)
+    assert "its header promises shape" in refusal(path)
+    assert refusal(archive_of(tmp_path, {"a": promising((3,))}, compression)) is None
+
+
+def test_an_archive_that_lies_about_its_sizes_is_refused(tmp_path):
+    """The list of contents promises the same 4 GB as the header of the array."""
+    claimed = 4_000_000_000
+    start = len(promising((claimed,), "|u1", b""))
+    path = archive_of(tmp_path, {"a": promising((claimed - start,), "|u1")})
+    whole = bytearray(path.read_bytes())
+    at = whole.index(b"PK\x01\x02") + 24  # the size in the list of contents
+    whole[at : at + 4] = struct.pack("<I", claimed)
+    path.write_bytes(whole)
+    assert "its header promises shape" in refusal(path)
+
+
+def test_entries_without_a_byte_are_refused(tmp_path):
+    assert "is refused" in refusal(archive_of(tmp_path, {"a": promising((10**9,), "|S0", b"")}))
+
+
+def test_arrays_of_one_name_are_refused(tmp_path):
+    path = tmp_path / "t.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.npy", promising((3,)))
+        archive.writestr("a", promising((3,)))
+    assert "two arrays have the same name" in refusal(path)
+
+
+@pytest.mark.parametrize("ending", [".npz", ".parquet"])
+@pytest.mark.parametrize("kind", [np.float64, np.uint8])
+def test_a_table_larger_than_memory_is_refused_before_it_is_read(
+    tmp_path, monkeypatch, ending, kind
+):
+    path, rows = tmp_path / f"t{ending}", 100_000
+    if ending == ".npz":
+        np.savez_compressed(path, a=np.zeros(rows, kind))
+    else:
+        pyarrow = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        parquet.write_table(pyarrow.table({"a": np.zeros(rows, kind)}), path)
+    assert path.stat().st_size < 20_000
+    assert refusal(path) is None
+    name = {".npz": "npz_file", ".parquet": "parquet_file"}[ending]
+    monkeypatch.setattr(f"revealed.tables.{name}.memory_limit", lambda: 8 * rows - 1)
+    assert "Leave out" in refusal(path)
+
+
+def test_parquet_rows_beyond_the_first_room_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("revealed.tables.parquet_file.BATCH", 4)
+    values = np.arange(600.0).reshape(300, 2)
+    table = open_table(written(tmp_path, ".parquet", ["a", "b"], values, None)).read(["b", "a"])
+    assert (table.numbers == values[:, ::-1]).all()
+
+
+@pytest.mark.parametrize("ending", [".npz", ".parquet"])
+def test_a_wide_table_is_gone_through_a_few_times_in_all(tmp_path, monkeypatch, ending):
+    """Not once for every column, which made the time grow with their square."""
+    names = [f"c{k}" for k in range(300)]
+    file = open_table(written(tmp_path, ending, names, np.random.default_rng(0).random((3, 300))))
+    looks = []
+    if ending == ".npz":
+        whole = zipfile.ZipFile
+
+        def counted(*args, **kwargs):
+            looks.append(args)
+            return whole(*args, **kwargs)
+
+        monkeypatch.setattr(zipfile, "ZipFile", counted)
+    else:
+
+        class Counted:
+            def __init__(self, inner):
+                self._inner = inner
+
+            def __getattr__(self, name):
+                looks.append(name)
+                return getattr(self._inner, name)
+
+        file._file = Counted(file._file)
+    learn_features(file, key="day")
+    assert 0 < len(looks) < 10

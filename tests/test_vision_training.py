@@ -1,5 +1,6 @@
 """Training from pictures: any loss, the same numbers again, and what judges them."""
 
+import dataclasses
 import json
 import math
 import os
@@ -308,6 +309,42 @@ def test_the_checkpoint_of_another_run_is_refused(maps, tmp_path, change):
     learn(maps, checkpoint=tmp_path, epochs=1)
     with pytest.raises(InputError, match="another run"):
         learn(maps, checkpoint=tmp_path, epochs=1, **change)
+
+
+def test_a_checkpoint_of_other_data_or_another_network_is_refused(maps, tmp_path):
+    """Whichever picture, decision or cost differs, and if only in one byte."""
+
+    def run(name="small", change=None):
+        split = DeviceSplit.of(maps.train, "cpu", torch.float64)
+        if change is not None:
+            array = getattr(split, change).clone()
+            array[1].view(-1)[3] += 1
+            split = dataclasses.replace(split, **{change: array})
+        settings = {"epochs": 1, "batch_size": 8, "checkpoint": tmp_path}
+        return train(
+            build_model(name, maps.problem), split, rv.ProjectionLoss(maps.problem), **settings
+        )
+
+    run()
+    for part in ("images", "decisions", "costs"):
+        with pytest.raises(InputError, match="these differ: data"):
+            run(change=part)
+    with pytest.raises(InputError, match="these differ: model") as found:
+        run("truncated")
+    assert len(str(found.value)) < 1000
+    assert run().finished
+
+
+def test_a_damaged_checkpoint_is_refused(maps, tmp_path):
+    learn(maps, checkpoint=tmp_path, epochs=1)
+    for path in list(tmp_path.iterdir()):
+        whole = path.read_bytes()
+        spoilt = bytearray(whole)
+        spoilt[len(whole) // 2] ^= 1
+        path.write_bytes(spoilt)
+        with pytest.raises(InputError, match="cannot be used"):
+            learn(maps, checkpoint=tmp_path, epochs=2)
+        path.write_bytes(whole)
 
 
 KILLED = """

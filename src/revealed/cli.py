@@ -1,6 +1,7 @@
 """The `revealed` command: parses, calls, prints. All work is done by the modules it calls."""
 
 import argparse
+import errno
 import importlib
 import io
 import json
@@ -23,6 +24,8 @@ EXIT_CODES = """exit codes:
 
 FAULT = 70  # what sysexits.h calls an internal software error
 INTERRUPTED, CLOSED = 130, 141  # as shells count: 128 and the number of the signal
+
+FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))  # of a disk
 
 # Which extra of pyproject.toml brings which package, for those the commands import on demand.
 EXTRA_OF = {
@@ -194,14 +197,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             sys.stdout.flush()  # here, where a closed pipe can still be answered
     except BrokenPipeError:  # whoever read the output has seen enough
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-    except Exception:
+        _end_output()
+    except Exception as error:
         if argv is not None:  # called from Python, which has its own ways
             raise
+        if isinstance(error, OSError) and error.errno in FULL:
+            _end_output()
+            return _complain(f"The output cannot be written: {error.strerror}.", words)
         traceback.print_exc()
         code = _complain("a fault of our own; please report it with the lines above", words, FAULT)
     return code
+
+
+def _end_output() -> None:
+    """Let the rest of the output go nowhere, since its place takes no more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: Sequence[str]) -> int:

@@ -32,14 +32,14 @@ class Controls:
 
     def describe(self) -> list[dict[str, Any]]:
         """Of every feature, then of every limit, its name and where it may be moved."""
-        told = []
+        told, at = [], 0
         for feature in self._model.features.features:
             if feature.levels:
                 told.append({"name": feature.name, "levels": list(feature.levels)})
             else:
-                at = self._model.features.names.index(feature.columns[0])
                 values = self._samples.contexts[:, at] * feature.scale + feature.mean
                 told.append({"name": feature.name, **_range(values)})
+            at += len(feature.columns)
         for column, several in self._limits.items():
             assert self._samples.limits is not None
             own = planned(self._model.plan, self._model.limits[several[0]])

@@ -14,7 +14,7 @@ from ..mixed import MixedSets, Sets
 from ..optimality import OptimalitySet
 from ..oracle import SolveStatus
 from ..problem import LinearProgram
-from .contexts import check_length
+from .contexts import Common, Ragged, check_length
 
 
 def as_sets(
@@ -117,6 +117,27 @@ def weighed(sets: Sets, weights: np.ndarray) -> Sets:
     result = sets[:]
     result.weights = sets.weights * (weights / weights.max())
     return result
+
+
+def counting(Z: Any, sets: Sets) -> tuple[Any, Sets, np.ndarray | None]:
+    """Contexts and sets of the samples that count, and which those are (None: all).
+
+    A weight of 0 is as if the sample were not there: its context must not enter averages, scales or
+    the order of batches either.
+    """
+    weights = np.asarray(sets.weights)
+    if weights.all():
+        return Z, sets, None
+    there = np.flatnonzero(weights)
+    if not there.size:
+        raise InputError("The weights of the sets are zero for every sample: none would count.")
+    if isinstance(Z, Common):
+        return Common(Z.rows, len(there)), sets[there], there
+    if isinstance(Z, list | tuple):
+        return [Z[k] for k in there], sets[there], there
+    if not isinstance(Z, np.ndarray | Ragged) and not is_torch(Z):  # a table of pandas, say
+        Z = to_float64(Z, "Z")
+    return Z[there], sets[there], there
 
 
 def in_units(sets: Sets, scale: Any) -> OptimalitySet:

@@ -21,6 +21,7 @@ from ..mixed import Sets
 from .bound import lower_bound
 from .certificate import Certificate, Convergence, describe
 from .contexts import check_data
+from .decisions import counting
 from .evaluation import DistanceLoss, Evaluation, Evaluator
 from .history import History, StopReason, has_stalled
 from .models import CostModel, is_convex_model
@@ -53,12 +54,13 @@ def pocs(
 
     Sets of a form, a quadratic or a convex problem make the model one of parameters. A sample that
     its set gives a weight below 1 is moved only that share of the way, which minimises the weighted
-    mean.
+    mean; one of weight 0 is left out.
     """
     check_whole(max_iter, "max_iter", 0)
     check_whole(window, "window", 1)
     check_number(tol, "tol", " 0 runs up to `max_iter`.")
     check_data(len(Z), sets)
+    Z, sets, _ = counting(Z, sets)
     features = model.prepare(Z, sets.n_parameters)
     evaluator = Evaluator(sets, loss, warm_start=warm_start, threads=threads)
     _refuse_kinks(evaluator.loss)

@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,8 @@ from ..optimality import OptimalitySet
 from . import checkpoint as checkpoints
 from .certificate import Certificate
 from .checkpoint import Checkpoint
-from .contexts import as_contexts, check_data, is_ragged
+from .contexts import as_contexts, check_data, check_length, is_ragged
+from .decisions import counting
 from .history import History, StopReason, has_stalled, json_line
 from .least_squares import chunks
 from .models import CostModel
@@ -116,19 +119,21 @@ def erm(
     model = TorchModel(model) if isinstance(model, nn.Module) else model
     check_method(s.optimiser, model, s.inner_steps)
     check_data(len(Z), sets)
+    size = len(sets)
+    Z, sets, there = counting(Z, sets)
     features = model.prepare(Z, sets.n_parameters)
     module = model.module()
     if loss is None:  # no margin of its own: the loss takes that of the sets
         problem = sets.parts[0].problem if isinstance(sets, MixedSets) else sets.problem
         loss = ProjectionLoss(problem, None, power=s.power, delta=s.delta, threads=s.threads)
-    objective = Objective(module, loss, model.ridge, _truth(true_costs, loss, sets))
+    objective = Objective(module, loss, model.ridge, _truth(true_costs, loss, size, there))
     stepper = make_stepper(
         s.optimiser, model, objective, step=s.step, decay=s.decay, inner_steps=s.inner_steps
     )
     best = _Best(model, module, validation, objective, s)
     run = _facts_of(s, model, objective, features, sets, validation)
-    history = _resume(s, run, module, stepper, best)
-    with progress("ERM", s.epochs, verbose=s.verbose) as show:
+    with checkpoints.claimed(s.checkpoint), progress("ERM", s.epochs, verbose=s.verbose) as show:
+        history = _resume(s, run, module, stepper, best)
         while history.reason is None:
             epoch = len(history)
             row = {"iteration": epoch} | best.look(epoch)
@@ -154,11 +159,15 @@ def erm(
     return history
 
 
-def _truth(true_costs: Any, loss: DecisionLoss, sets: Sets) -> Tensor | None:
+def _truth(
+    true_costs: Any, loss: DecisionLoss, size: int, there: np.ndarray | None
+) -> Tensor | None:
+    """The true costs of the samples `there` (None: all `size`), where the loss needs them."""
     if true_costs is None or not loss.needs_true_costs:
         return None
-    check_data(len(true_costs), sets)
-    return torch.as_tensor(true_costs)
+    check_length(len(true_costs), size)
+    truth = torch.as_tensor(true_costs)
+    return truth if there is None else truth[there]
 
 
 def _one_pass(
@@ -309,22 +318,60 @@ def _resume(
 ) -> History:
     """The history so far, with everything else put back; empty where there is no checkpoint."""
     found = checkpoints.load(s.checkpoint, run) if s.checkpoint is not None else None
-    if found is None:
-        history = History()
-    else:
-        module.load_state_dict(found.part("model"))
-        stepper.load(found.part("optimiser"))
-        best.kept = found.part("best")
-        best.epoch = found.facts.get("best_epoch", 0)
-        best.loss = found.facts.get("best_loss", np.inf)
-        history = History(found.facts["rows"])
+    history = History()
+    if found is not None:
+        history = History(_checked_rows(found))
+        own = module.state_dict()
+        parts = found.part_like("model", own), _optimiser_state(found, s.optimiser, module)
+        _resume_best(best, found, own)
+        module.load_state_dict(parts[0])
+        stepper.load(parts[1])
     if s.log is not None:
-        Path(s.log).parent.mkdir(parents=True, exist_ok=True)
-        history.write_jsonl(s.log)
+        with _writing(s.log):
+            Path(s.log).parent.mkdir(parents=True, exist_ok=True)
+            history.write_jsonl(s.log)
     return history
+
+
+def _checked_rows(found: Checkpoint) -> list[dict[str, Any]]:
+    """The rows, one for each epoch."""
+    rows = found.facts["rows"]
+    if [row.get("iteration") for row in rows] != list(range(found.facts["epoch"])):
+        raise found.refusal(f"it is of epoch {found.facts['epoch']} and does not have all its rows")
+    if not all(isinstance(row.get("loss"), float | int) for row in rows):
+        raise found.refusal("a row has no loss")
+    return rows
+
+
+def _optimiser_state(found: Checkpoint, name: str, module: nn.Module) -> dict[str, Tensor]:
+    if name == "armijo":
+        return found.part_like("optimiser", {"step": torch.zeros((), dtype=torch.float64)})
+    if name == "preconditioned":
+        return found.part_like("optimiser", {})
+    needed = name != "sgd" and found.facts["epoch"] > 0
+    return found.state_like("optimiser", list(module.parameters()), needed=needed)
+
+
+def _resume_best(best: _Best, found: Checkpoint, own: dict[str, Tensor]) -> None:
+    """Put back the parameters that did best, where validation data has said so."""
+    if not found.part("best") and "best_epoch" not in found.facts:
+        return
+    epoch, loss = (found.facts.get(name) for name in ("best_epoch", "best_loss"))
+    if type(epoch) is not int or not isinstance(loss, float | int):
+        raise found.refusal("it does not say which epoch did best on the validation data")
+    best.kept, best.epoch, best.loss = found.part_like("best", own), epoch, float(loss)
+
+
+@contextmanager
+def _writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        said = error.strerror or error
+        raise InputError(f"The log {os.fspath(path)!r} cannot be written: {said}.") from error
 
 
 def _log(s: TrainSettings, history: History) -> None:
     if s.log is not None:
-        with open(s.log, "a", encoding="utf-8") as file:
+        with _writing(s.log), open(s.log, "a", encoding="utf-8") as file:
             file.write(json_line(history.rows[-1]))

@@ -20,10 +20,10 @@ from .mps_content import MpsContent
 from .mps_layout import Fixed, Free
 from .mps_parser import MpsError, MpsParser
 from .raw import assemble
-from .text_lines import LARGEST_TEXT, numbered_lines
+from .text_lines import numbered_lines
 
 
-def read_mps(path: Any, *, max_bytes: int = LARGEST_TEXT) -> ImportedModel:
+def read_mps(path: Any, *, max_bytes: int | None = None) -> ImportedModel:
     """The model in an .mps or .mps.gz file.
 
     Where a line can be read in two ways it is read as most solvers do: the first N row is the
@@ -34,7 +34,8 @@ def read_mps(path: Any, *, max_bytes: int = LARGEST_TEXT) -> ImportedModel:
     relaxed, with a warning. A quadratic objective (QUADOBJ, QMATRIX) makes `problem` a
     QuadraticProgram; conic, SOS and indicator sections are refused.
 
-    `max_bytes` is the most text that a file may hold once unpacked.
+    `max_bytes` is the most text that a file may hold once unpacked: 1 GiB unless given, and of a
+    gzipped file of some size no more than 50 times that.
     """
     path = Path(path)
     content, notes = _parse(path, max_bytes)
@@ -43,7 +44,7 @@ def read_mps(path: Any, *, max_bytes: int = LARGEST_TEXT) -> ImportedModel:
     return assemble(content.raw(path.name))
 
 
-def _parse(path: Path, max_bytes: int) -> tuple[MpsContent, list[str]]:
+def _parse(path: Path, max_bytes: int | None) -> tuple[MpsContent, list[str]]:
     """The file as free lines, and failing that as fixed ones; names with blanks need the latter.
 
     If neither can be read, the one that came further is the one that was meant.

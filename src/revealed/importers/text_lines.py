@@ -19,25 +19,48 @@ LONGEST_LINE = 65_536
 """Bytes; no format read here comes near it."""
 LARGEST_TEXT = 2**30
 """Bytes after unpacking, unless the caller allows more."""
+FREE_TEXT = 8 * 2**20
+"""Bytes that a file of any size may unpack to."""
+DENSEST = 50
+"""Times its size that a larger one may unpack to; NETLIB's reach 15, a bomb of comments 1000."""
+SHORTEST_LINE = 32
+"""Bytes that a line counts for at least, since an empty one takes time to read too."""
 
 
 def numbered_lines(
-    path: Path, max_bytes: int = LARGEST_TEXT
+    path: Path, max_bytes: int | None = None
 ) -> Generator[tuple[int, str], None, None]:
-    """(line number, line without its end) of every line, read as it is asked for."""
+    """(line number, line without its end) of every line, read as it is asked for.
+
+    `max_bytes` is the most text that there may be; None allows 1 GiB, and of a gzipped file no more
+    than a model of its size can hold.
+    """
     if not path.is_file():
         raise InputError(f"A file was expected at {path}; there is none.")
-    number, seen = 0, 0
+    number, seen, cost = 0, 0, 0
     with path.open("rb") as raw:
         stream = _unpacked(raw)
+        most = LARGEST_TEXT if max_bytes is None else max_bytes
+        packed = stream is not raw and max_bytes is None
+        allowed = max(FREE_TEXT, DENSEST * path.stat().st_size) if packed else None
         while line := _next_line(stream, path, number + 1):
             number, seen = number + 1, seen + len(line)
-            if seen > max_bytes:
-                raise InputError(
-                    f"{path.name} holds more than {max_bytes:,} bytes of text. If it is as large "
-                    "as that, allow more with `max_bytes`."
-                )
+            cost += max(len(line), SHORTEST_LINE)
+            if seen > most or (allowed is not None and cost > allowed):
+                raise _too_much(path, number, seen, most)
             yield number, _text(line, path, number)
+
+
+def _too_much(path: Path, lines: int, seen: int, most: int) -> InputError:
+    if seen > most:
+        return InputError(
+            f"{path.name} holds more than {most:,} bytes of text. If it is as large as that, allow "
+            "more with `max_bytes`."
+        )
+    return InputError(
+        f"{path.name} unpacks to more than {lines:,} lines, far more than a model of its size "
+        "holds. If it is sound, unpack it first, or allow so much text with `max_bytes`."
+    )
 
 
 def _unpacked(raw: IO[bytes]) -> IO[bytes]:

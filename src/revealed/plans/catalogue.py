@@ -7,6 +7,7 @@ hold.
 from __future__ import annotations
 
 import ast
+import math
 from typing import Any
 
 from .. import problems
@@ -20,6 +21,7 @@ LONGEST = 200_000
 """Characters of a call."""
 LONGEST_NAME = 80
 """Characters up to which a call is shown whole."""
+SIZES = ("rows", "cols", "n_workers", "n_tasks")
 LARGEST = 2_000_000
 """Entries that the arguments of a grid may multiply to: a typing error must not fill the memory."""
 
@@ -32,13 +34,11 @@ def is_call(text: str) -> bool:
 def from_catalogue(text: str) -> Plan:
     """The plan that a call describes."""
     name, args, options = _parse(text)
-    whole = [value for value in args if isinstance(value, int)]
-    if name != "shortest_path" and len(whole) == 2 and whole[0] * whole[1] > LARGEST:
-        raise InputError(f"{text}: {whole[0]} x {whole[1]} is larger than can be meant.")
+    _refuse_endless(name, args, options, text[:LONGEST_NAME])
     try:
         problem = getattr(problems, name)(*args, **options)
-    except TypeError as error:
-        raise InputError(f"{text}: {error}.") from error
+    except (TypeError, OverflowError) as error:
+        raise InputError(f"{text[:LONGEST_NAME]}: {error}.") from error
     return Plan(
         problem,
         _variables(problem),
@@ -47,6 +47,29 @@ def from_catalogue(text: str) -> Plan:
         name=text if len(text) <= LONGEST_NAME else f"{text[:40]} ... {text[-16:]}",
         catalogue=text,
     )
+
+
+def _refuse_endless(name: str, args: list[Any], options: dict[str, Any], text: str) -> None:
+    """Refuse sizes, by place or by name, that would fill the memory."""
+    if name == "shortest_path":
+        told = [*args, *(value for name, value in options.items() if name in ("graph", "n_nodes"))]
+        if _largest(told) > LARGEST:
+            raise InputError(f"{text}: {_largest(told):.3g} nodes are more than can be meant.")
+        return
+    given = [*args, *(value for name, value in options.items() if name in SIZES)]
+    whole = [value for value in given if isinstance(value, int)]
+    if len(whole) == 2 and whole[0] * whole[1] > LARGEST:
+        raise InputError(f"{text}: {whole[0]} x {whole[1]} is larger than can be meant.")
+
+
+def _largest(value: Any) -> float:
+    """The largest number anywhere in nested lists; infinite where it is too large for a float."""
+    if isinstance(value, list | tuple):
+        return max(map(_largest, value), default=0.0)
+    try:
+        return float(value) if isinstance(value, int | float) else 0.0
+    except OverflowError:
+        return math.inf
 
 
 def _parse(text: str) -> tuple[str, list[Any], dict[str, Any]]:

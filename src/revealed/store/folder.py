@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from .._disk import DRAFT, held, remove, remove_drafts, strict_json, sync_folder, write_draft
 from ..errors import InputError, MissingDependencyError
 from ..tables.names import plain_name
 
@@ -28,6 +30,14 @@ ASIDE = f"{TENSORS}.old"
 """Where the tensors of a model stay while it is replaced."""
 LARGEST_INDEX = 64 * 2**20
 LARGEST_TENSORS = 16 * 2**30
+WAIT = 30.0
+"""Seconds to wait for another writer, who needs a moment only."""
+LARGEST_INTEGER = 2**63 - 1
+"""Of those that are used as a number; more digits fit no array."""
+READINGS = 5
+"""Attempts to read a model that is being replaced meanwhile."""
+PAUSE = 0.02
+"""Seconds between them."""
 
 T = TypeVar("T")
 Tensors = dict[str, np.ndarray]
@@ -42,7 +52,7 @@ def check_target(folder: Path) -> bool:
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise InputError(f"{nearest} may not be written to; choose another folder for the model.")
     if not (folder / INDEX).exists():
-        if (folder / TENSORS).exists():
+        if (folder / TENSORS).exists() and not _unfinished(folder):
             raise InputError(
                 f"{folder} holds a {TENSORS} without a {INDEX}: it is not ours, or what an "
                 "interrupted copy left behind. It is left alone; remove it or choose another "
@@ -70,22 +80,35 @@ def write_folder(
     index = {"format": FORMAT, "version": version, **facts}
     index["tensors"] = {"file": TENSORS, "sha256": hashlib.sha256(content).hexdigest()}
     text = json.dumps(index, allow_nan=False, indent=1, ensure_ascii=False)
-    drafts = [folder / f"{name}.{os.getpid()}.new" for name in (TENSORS, INDEX)]
+    busy = f"Another process is writing a model to {folder}. Wait for it, or choose another folder."
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for draft, part in zip(drafts, (content, f"{text}\n".encode()), strict=True):
-            _write(draft, part)
+        with held(folder, wait=WAIT, busy=busy) as alone:
+            check_target(folder)  # again: someone may have written there meanwhile
+            _replace(folder, content, f"{text}\n".encode(), alone)
+    except OSError as error:
+        said = error.strerror or error
+        raise InputError(f"The model cannot be written to {folder}: {said}.") from error
+
+
+def _replace(folder: Path, content: bytes, index: bytes, alone: bool) -> None:
+    """Put new tensors and a new index in the place of the old ones."""
+    drafts: list[Path] = []
+    try:
         _settle(folder)
-        if (folder / TENSORS).exists():
+        if alone:
+            _clear(folder)
+        drafts.append(write_draft(folder / TENSORS, content))
+        drafts.append(write_draft(folder / INDEX, index))
+        if (folder / TENSORS).exists() and (folder / INDEX).exists():
             os.replace(folder / TENSORS, folder / ASIDE)
         os.replace(drafts[0], folder / TENSORS)
         os.replace(drafts[1], folder / INDEX)
-        (folder / ASIDE).unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"The model cannot be written to {folder}: {error.strerror}.") from error
+        sync_folder(folder)
+        remove(folder / ASIDE)
     finally:
         for draft in drafts:
-            draft.unlink(missing_ok=True)
+            remove(draft)
 
 
 def read_folder(folder: str | os.PathLike[str]) -> tuple[Facts, Tensors]:
@@ -96,15 +119,44 @@ def read_folder(folder: str | os.PathLike[str]) -> tuple[Facts, Tensors]:
         raise InputError(
             f"{os.fspath(folder)} {what}; a model written by `revealed fit` was expected."
         )
-    facts = _index(place / INDEX)
-    told = facts.part("tensors")
-    if told.get("file", str) != TENSORS:
-        raise InputError(f"{facts.where}: tensors are expected in {TENSORS}.")
-    content = _content(place, told.get("sha256", str))
+    facts, content = _matching(place)
     try:
         return facts, dict(_safetensors().load(content))
     except Exception as error:  # the library raises an exception of its own kind, and a few others
         raise InputError(f"{TENSORS} is not a readable safetensors file: {error}.") from error
+
+
+def _matching(place: Path) -> tuple[Facts, bytes]:
+    """The index and the bytes that belong to it. A writer may replace both between two looks; then
+    both are read again."""
+    for left in reversed(range(READINGS)):
+        try:
+            facts = _index(place / INDEX)
+            told = facts.part("tensors")
+            if told.get("file", str) != TENSORS:
+                raise InputError(f"{facts.where}: tensors are expected in {TENSORS}.")
+            return facts, _content(place, told.get("sha256", str))
+        except _Unmatched as fault:
+            if not left or not (_written_to(place) or _belonging(place / INDEX) != fault.sha256):
+                raise
+            time.sleep(PAUSE)
+        except OSError as error:
+            if not left:
+                raise InputError(f"{place} cannot be read: {error.strerror}.") from error
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _written_to(place: Path) -> bool:
+    """Whether a writer may be at work, or was killed there."""
+    return (place / ASIDE).exists() or any(place.glob(f"{INDEX}.*{DRAFT}"))
+
+
+class _Unmatched(InputError):
+    """Tensors with another checksum than the index has."""
+
+    def __init__(self, sentence: str, sha256: str) -> None:
+        super().__init__(sentence)
+        self.sha256 = sha256
 
 
 class Facts:
@@ -118,6 +170,8 @@ class Facts:
         value: Any = self._content.get(name)
         if isinstance(value, bool) and kind is not bool:
             value = None
+        if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+            raise InputError(f"{self.where}: {name!r} is too large a number.")
         if kind is float and isinstance(value, int):
             value = float(value)
         if not isinstance(value, kind):
@@ -149,16 +203,17 @@ class Facts:
     def whole_numbers(self, name: str) -> tuple[int, ...]:
         """An entry that is a list of whole numbers."""
         items = self.get(name, list)
-        if not all(type(item) is int for item in items):
+        if not all(type(item) is int and abs(item) <= LARGEST_INTEGER for item in items):
             raise InputError(f"{self.where}: {name!r} must be a list of whole numbers.")
         return tuple(items)
 
     def has(self, name: str) -> bool:
         return self._content.get(name) is not None
 
-    def plain(self, name: str) -> dict[str, Any]:
-        """An entry that is handed on as it is."""
-        return self.get(name, dict)
+    @property
+    def content(self) -> dict[str, Any]:
+        """Everything as it is, for what has entries of any kind."""
+        return dict(self._content)
 
 
 def tensor(
@@ -182,12 +237,16 @@ def tensor(
 
 
 def _index(path: Path) -> Facts:
+    if not path.is_file():
+        raise InputError(f"{path.name} is not a file.")
     if path.stat().st_size > LARGEST_INDEX:
         raise InputError(f"{path.name} is larger than any index; it is not read.")
     try:
-        content = json.loads(path.read_bytes().decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path.name} is not JSON: {error}. Copy the model anew.") from error
+        content = strict_json(path.read_bytes())
+    except ValueError as error:
+        raise InputError(
+            f"{path.name} is not JSON that can be used: {error}. Copy the model anew."
+        ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{path.name} does not say "format": "{FORMAT}"; it is something else.')
     version = content.get("version")
@@ -203,33 +262,61 @@ def _index(path: Path) -> Facts:
 def _content(folder: Path, checksum: str) -> bytes:
     """The bytes that an index belongs to: in their place, or aside if writing was interrupted."""
     there = [path for path in (folder / TENSORS, folder / ASIDE) if path.is_file()]
-    if not there:
-        raise InputError(f"{folder} has no {TENSORS}; the model is not complete.")
     for path in there:
         if path.stat().st_size > LARGEST_TENSORS:
             raise InputError(f"{path.name} is larger than any model; it is not read.")
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() == checksum:
             return content
-    raise InputError(
+    if not there:
+        raise _Unmatched(f"{folder} has no {TENSORS}; the model is not complete.", checksum)
+    raise _Unmatched(
         f"{TENSORS} is not the file that {INDEX} belongs to (its checksum differs): it was damaged "
-        "or replaced. Copy the model anew."
+        "or replaced. Copy the model anew.",
+        checksum,
     )
 
 
 def _settle(folder: Path) -> None:
-    """Put tensors back that an interrupted writer left aside and the index still belongs to."""
+    """Put tensors back that a killed writer left aside and that the index still belongs to."""
     if (folder / INDEX).exists() and (folder / ASIDE).exists():
-        checksum = _index(folder / INDEX).part("tensors").get("sha256", str)
-        if hashlib.sha256((folder / ASIDE).read_bytes()).hexdigest() == checksum:
+        checksum = _belonging(folder / INDEX)
+        if checksum is not None and _sha256(folder / ASIDE) == checksum:
             os.replace(folder / ASIDE, folder / TENSORS)
 
 
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+def _clear(folder: Path) -> None:
+    """Remove what killed writers left. Tensors without an index go before the draft of the index,
+    by which they are known to be ours."""
+    if not (folder / INDEX).exists() and _unfinished(folder):
+        remove(folder / TENSORS)
+    for name in (TENSORS, INDEX):
+        remove_drafts(folder, f"{name}.")
+
+
+def _unfinished(folder: Path) -> bool:
+    """Whether a first writer was killed between its two moves: the draft of an index that belongs
+    to the tensors is still there."""
+    drafts = folder.glob(f"{INDEX}.*{DRAFT}")
+    checksum = _sha256(folder / TENSORS)
+    return checksum is not None and any(_belonging(draft) == checksum for draft in drafts)
+
+
+def _belonging(index: Path) -> str | None:
+    """The checksum that an index has for its tensors; None where it is no index."""
+    try:
+        return _index(index).part("tensors").get("sha256", str)
+    except (InputError, OSError):
+        return None
+
+
+def _sha256(path: Path) -> str | None:
+    """The checksum of a file, None where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
 
 
 def _safetensors() -> Any:

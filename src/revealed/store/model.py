@@ -124,7 +124,7 @@ def save_model(model: FittedModel, folder: str | os.PathLike[str]) -> Path:
         "features": model.features.plain(),
         "key": model.key,
         "model": {"kind": model.kind, "margin": model.margin},
-        "training": model.training,
+        "training": _finite_only(model.training),
     }
     tensors |= {"coef": model.coef, "intercept": model.intercept}
     if model.samples is not None:
@@ -164,7 +164,7 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
         _finite(tensors, "intercept", shape[:1]),
         margin,
         plain_name(facts.get("key", str)) if facts.has("key") else None,
-        facts.plain("training"),
+        _training(facts.part("training")),
         _samples(facts, tensors, plan, shape, limits) if facts.has("samples") else None,
         limits,
         kind,
@@ -172,7 +172,39 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
 
 
 KINDS = ("linear", "quadratic")
+_NUMBERS = ("ridge", "noise", "delta", "held_out")
+"""Facts of the training that `explain` computes with; whole numbers with the largest allowed."""
+_WHOLE = {"draws": 4096, "samples": 2**63 - 1}
 _SAMPLES = ("contexts", "decisions", "held")
+
+
+def _finite_only(value: Any) -> Any:
+    """Facts as JSON can hold them: what is not a finite number becomes null."""
+    if isinstance(value, dict):
+        return {name: _finite_only(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite_only(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _training(facts: Facts) -> dict[str, Any]:
+    """What is known of the training; what is computed with must have its type."""
+    for name in filter(facts.has, _NUMBERS):
+        if facts.get(name, float) < 0:
+            raise InputError(f"{facts.where}: {name!r} must be at least 0.")
+    for name, most in _WHOLE.items():
+        if facts.has(name) and not 0 <= facts.get(name, int) <= most:
+            raise InputError(f"{facts.where}: {name!r} must be between 0 and {most:,}.")
+    content = facts.content
+    if type(content.get("power", 2)) not in (int, str):
+        raise InputError(f"{facts.where}: 'power' must be a number or a word.")
+    if facts.has("draws") and facts.get("draws", int) % 2:
+        raise InputError(f"{facts.where}: 'draws' must be an even number.")
+    # A seed may have more digits than an array takes.
+    for name in filter(facts.has, ("seed", "loss_seed")):
+        if type(content[name]) is not int or content[name] < 0:
+            raise InputError(f"{facts.where}: {name!r} must be a whole number of at least 0.")
+    return content
 
 
 def _samples(

@@ -34,6 +34,7 @@ class CsvFile:
         self.names = checked_names(path, header)
         for line, row in first:
             self._check_length(line, row)
+        self._there = frozenset(self.names)
         self._words: frozenset[str] | None = None
 
     def read(self, numbers: Sequence[str], text: Sequence[str] = ()) -> Table:
@@ -53,7 +54,8 @@ class CsvFile:
         )
 
     def is_text(self, name: str) -> bool:
-        require(self.path, self.names, [name])
+        if name not in self._there:
+            require(self.path, self.names, [name])
         if self._words is None:
             self._words = self._find_words()
         return name in self._words

@@ -128,14 +128,15 @@ def learn_features(
             "one that is 1 in every row."
         )
     words = [name for name in chosen if file.is_text(name)]
-    numbers = [name for name in chosen if name not in set(words)]
+    worded = set(words)
+    numbers = [name for name in chosen if name not in worded]
     table = file.read(numbers, [*words, *([key] if key else [])])
     if len(table) == 0:
         raise InputError(f"{file.path.name} has column names but no rows.")
     refuse_gaps(table)
     place = {name: j for j, name in enumerate(numbers)}
     features = tuple(
-        _category(name, table) if name in words else _number(name, table.numbers[:, place[name]])
+        _category(name, table) if name in worded else _number(name, table.numbers[:, place[name]])
         for name in chosen
     )
     learnt = FeatureMap(features)

@@ -36,7 +36,8 @@ def find_key(
                 )
         return asked
     taken = {*variables, *(LONG if is_long(decisions) else ())}
-    shared = [name for name in contexts.names if name in decisions.names and name not in taken]
+    there = {*decisions.names} - taken
+    shared = [name for name in contexts.names if name in there]
     if len(shared) > 1:
         raise InputError(
             f"{contexts.path.name} and {decisions.path.name} share the columns {listed(shared)}; "

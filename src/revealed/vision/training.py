@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import time
 import warnings
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -115,8 +114,8 @@ def train(
     if not len(data):
         raise InputError("There must be pictures to learn from; the split is empty.")
     trainer = _Trainer(model, data, loss, sets, s)
-    rows = trainer.resume()
-    with reproducible():
+    with checkpoints.claimed(s.checkpoint), reproducible():
+        rows = trainer.resume()
         if not rows:
             rows.append({"epoch": 0, "seconds": 0.0, "loss": None} | _look(monitor, 0, model))
         while len(rows) <= s.epochs:
@@ -153,7 +152,7 @@ class _Trainer:
             )
         self._shifts = Shifts(s.shift, data.device) if s.shift else None
         self._optimiser = make_optimiser(s.optimiser, model.parameters(), s.step)
-        self._run = _facts(s, data, loss)
+        self._run = _facts(s, model, data, loss, sets)
         # A sample comes once an epoch: with a checkpoint after each there is nothing to start from.
         self._warm_starts = s.checkpoint_every > 1 and getattr(loss, "warm_start", False)
         if self._warm_starts:
@@ -245,9 +244,15 @@ class _Trainer:
         found = None if place is None else checkpoints.load(place, self._run)
         if found is None:
             return []
-        self._model.load_state_dict(found.part("model"))
-        load_state(self._optimiser, found.part("optimiser"))
-        return list(found.facts["rows"])
+        epoch, rows = found.facts["epoch"], found.facts["rows"]
+        if [row.get("epoch") for row in rows] != list(range(epoch + 1)):
+            raise found.refusal(f"it is of epoch {epoch} and does not have all its rows")
+        state = found.part_like("model", self._model.state_dict())
+        parameters = list(self._model.parameters())
+        kept = found.state_like("optimiser", parameters, needed=epoch > 0)
+        self._model.load_state_dict(state)
+        load_state(self._optimiser, kept)
+        return rows
 
 
 # --- the same numbers again ----------------------------------------------------------------------
@@ -268,22 +273,25 @@ def reproducible() -> Iterator[None]:
 # --- on disk -------------------------------------------------------------------------------------
 
 _FREE_TO_CHANGE = {"checkpoint"}
-_LOOKED_AT = 64
 
 
-def _facts(s: TrainSettings, data: DeviceSplit, loss: DecisionLoss) -> dict[str, Any]:
+def _facts(
+    s: TrainSettings,
+    model: nn.Module,
+    data: DeviceSplit,
+    loss: DecisionLoss,
+    sets: OptimalitySet | None,
+) -> dict[str, Any]:
     """What two runs must have in common for one to go on from the other's checkpoint."""
     if s.checkpoint is None:
         return {}
     settings = {name: v for name, v in asdict(s).items() if name not in _FREE_TO_CHANGE}
-    device = data.device.type
-    return settings | {"data": _fingerprint(data), "loss": repr(loss), "device": device}
-
-
-def _fingerprint(data: DeviceSplit) -> str:
-    """A checksum of some pictures with their decisions and costs, from all over the data."""
-    some = data[:: max(1, len(data) // _LOOKED_AT)]
-    total = 0
-    for piece in (some.images, some.decisions, some.costs):
-        total = zlib.crc32(piece.cpu().numpy().tobytes(), total)
-    return f"{len(data)} pictures, {total:08x}"
+    pieces = checkpoints.checksum(data.images, data.decisions, data.costs)
+    return settings | {
+        "model": {name: list(tensor.shape) for name, tensor in model.state_dict().items()},
+        "data": f"{len(data)} pictures, {pieces}",
+        "loss": repr(loss),
+        "constraints": checkpoints.shared_rows(loss.problem),
+        "sets": None if sets is None else checkpoints.fingerprint(sets),
+        "device": data.device.type,
+    }
