@@ -129,7 +129,7 @@ def test_a_precision_that_is_given_is_taken_without_a_warning():
     problem, Z, X = transport(1, days=60)
     est = rv.InverseRegressor(problem, ridge=0.1, decision_tol=0.005)
     est.fit(Z, X.round(2))
-    assert "known to 0.005, as given" in est.decision_report_
+    assert "known to within 0.005" in est.decision_report_
 
 
 def test_exact_by_request_means_exact():

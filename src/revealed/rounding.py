@@ -76,7 +76,7 @@ def read_rounded(
         return _exact(X)
     if given is not None:
         found, _ = settle_rows(problem[off], X[off], given)
-        return _reading(problem, X, off, found, given, f"known to {_told(given)}, as given", tol)
+        return _reading(problem, X, off, found, given, f"known to within {_told(given)}", tol)
     if len(off) < max(LEAST, SHARE * len(X)):
         return _exact(X)
     return _guess(problem, X, off, tol)

@@ -31,6 +31,7 @@ from ..tables import (
 from ..tables.decisions import check_names, is_long, unused
 from ..tables.names import listed, plain_name
 from ..tables.pairing import find_key
+from .holdout import split_rows
 from .reading import Reading, add_reading, reading_of
 from .telling import tell
 
@@ -65,6 +66,11 @@ class Dossier:
     """Rows that were left out."""
     notes: tuple[str, ...] = ()
     """What was assumed."""
+    positions: np.ndarray | None = None
+    """(B,) row of the file that each sample comes from, where rows were left out; None where none
+    was."""
+    file_rows: int = 0
+    """Rows of the contexts before any was left out."""
 
     def __len__(self) -> int:
         return len(self.contexts)
@@ -103,7 +109,18 @@ class Dossier:
             context_table=self.context_table.take(rows),
             context_rows=np.arange(len(rows)),
             decision_rows=self.decision_rows[rows],
+            positions=rows if self.positions is None else self.positions[rows],
         )
+
+    def split(self, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Samples to learn from and samples held out. They are drawn among all rows of the file,
+        so that rows which are left out change nothing for the others."""
+        if self.positions is None:
+            return split_rows(len(self), share, seed)
+        held = np.isin(self.positions, split_rows(self.file_rows, share, seed)[1])
+        if held.all():
+            raise InputError(f"Holding out {share:g} of the samples leaves none to learn from.")
+        return np.flatnonzero(~held), np.flatnonzero(held)
 
     def tell_assumed(self) -> None:
         """Say what was assumed about the tables, and which rows were left out."""
@@ -275,6 +292,8 @@ def _matched(
         tuple(unused(decisions, plan.variables, key)),
         tuple(_left_out(table, taken, key, bad)),
         (*table.notes, *taken.table.notes, *read.notes),
+        None if whole else rows.contexts,
+        len(table),
     )
 
 

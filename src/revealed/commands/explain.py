@@ -16,7 +16,7 @@ from ..store import FittedModel, load_model
 from ..tables.names import did_you_mean, plain_name
 from .cleaning import cleaned
 from .dossier import Dossier, add_files, dossier_for
-from .holdout import fingerprint, split_rows
+from .holdout import fingerprint
 from .judging import judge
 from .options import whole
 from .reading import reading_for
@@ -89,7 +89,7 @@ def _parts(model: FittedModel, dossier: Dossier) -> tuple[np.ndarray, np.ndarray
     """Rows the model learnt from and rows held out, where these are the tables it was fitted on."""
     told = model.training
     try:
-        learn, held = split_rows(len(dossier), float(told["held_out"]), int(told["seed"]))
+        learn, held = dossier.split(float(told["held_out"]), int(told["seed"]))
     except (KeyError, TypeError, ValueError):
         return np.arange(len(dossier)), np.zeros(0, int)
     same = told.get("samples") == len(learn)

@@ -17,7 +17,7 @@ from .baselines import baselines
 from .cleaning import cleaned
 from .dossier import Dossier, add_files, read_dossier
 from .headline import tell_baselines, tell_figures
-from .holdout import fingerprint, split_rows
+from .holdout import fingerprint
 from .judging import judge
 from .options import number, signed, whole
 from .ranges import ranges_of
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     replaced = check_target(args.out)
     how = reading_of(args)
     dossier, half_unit, _ = cleaned(read_dossier(args), how)
-    learn, held = split_rows(len(dossier), args.holdout, args.seed)
+    learn, held = dossier.split(args.holdout, args.seed)
     began = time.perf_counter()
     trained = train(dossier, learn, args)
     facts = trained.facts | {

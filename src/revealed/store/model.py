@@ -244,7 +244,7 @@ def _feature(facts: Facts) -> Feature:
     return Feature(name, facts.get("mean", float), scale, fill=fill)
 
 
-def _date_part(facts: Facts) -> dict[str, str]:
+def _date_part(facts: Facts) -> dict[str, Any]:
     """What makes a category the weekday or month of a date; nothing for others."""
     if not facts.has("part"):
         return {}

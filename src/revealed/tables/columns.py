@@ -13,6 +13,7 @@ from .cells import MISSING, PLAIN, has_decimal_point, quantity
 
 SHOWN = 1_000
 """Cells with a unit that are kept to be shown."""
+TWO_WAYS = " Is that a decimal comma, or does it set off thousands? Write neither."
 MOST_WORDS = 50
 """Different cells with units of their own up to which a column is a category, not a mistake."""
 
@@ -80,7 +81,7 @@ class Column:
         self._judge_units()
         if not self._points:
             for row, cell in self._lone.items():
-                self.faults[row] = f"expected a number, got {short(cell)}.{_hint(cell, '.')}"
+                self.faults[row] = f"expected a number, got {short(cell)}.{TWO_WAYS}"
         if self.faults:
             values[list(self.faults)] = np.nan
 
@@ -131,11 +132,11 @@ class Column:
 
 
 class WordSearch:
-    """Whether a column is one of words: no cell of it is a number, with one unit or none."""
+    """Whether a column is one of words. It is one of numbers if any cell is a number; or if all are
+    numbers with the same unit; or if most are and there are too many for a category."""
 
     def __init__(self) -> None:
-        self._units: Counter[str] = Counter()
-        self._other = False
+        self._units: Counter[str | None] = Counter()
         self._different: set[str] = set()
 
     def add(self, cells: list[str]) -> bool:
@@ -144,19 +145,18 @@ class WordSearch:
             found = quantity(cell) or quantity(cell, ",")
             if found is not None and not found.unit:
                 return True
-            self._other |= found is None
-            self._units[found.unit if found else ""] += 1
+            self._units[found.unit if found else None] += 1
             if len(self._different) <= MOST_WORDS:
                 self._different.add(cell)
         return False
 
     @property
     def is_text(self) -> bool:
-        if not self._different:
+        usual = max((n for unit, n in self._units.items() if unit), default=0)
+        if not self._units:
             return False  # nothing but gaps
-        if self._other:
-            return True
-        return len(self._units) > 1 and len(self._different) <= MOST_WORDS
+        alike = len(self._units) == 1 or len(self._different) > MOST_WORDS
+        return not (alike and 2 * usual >= self._units.total())
 
 
 def _hint(cell: str, decimal: str) -> str:
@@ -170,7 +170,7 @@ def _hint(cell: str, decimal: str) -> str:
     if decimal == "," and "." in cell:
         return " Other numbers of this file have a decimal comma: use one or the other."
     if "," in cell:
-        return " Is that a decimal comma, or does it set off thousands? Write neither."
+        return TWO_WAYS
     return ""
 
 

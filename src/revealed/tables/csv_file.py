@@ -79,8 +79,12 @@ class CsvFile:
             for row, said in column.faults.items():
                 found.setdefault(row, f"column {column.name!r}: {said}")
         if found and not self._lenient:
-            row = min(found)
-            raise InputError(f"{place(self.path.name, row, None, lines)}, {found[row]}")
+            row, rows = min(found), len(found)
+            more = "" if rows == 1 else f" ({rows:,} rows with such cells in all)"
+            raise InputError(
+                f"{place(self.path.name, row, None, lines)}, {found[row]}{more} Correct it, or "
+                "leave such rows out with --skip-bad."
+            )
         return found
 
     def _notes(self, columns: list[Column]) -> list[str]:

@@ -13,7 +13,7 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
-PARTS = {"weekday": WEEKDAYS, "month": MONTHS}
+PARTS: dict[str, tuple[str, ...]] = {"weekday": WEEKDAYS, "month": MONTHS}
 _TIME = r"(?:[T ,].*)?"
 _YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_TIME}", re.ASCII)
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_TIME}", re.ASCII)

@@ -150,7 +150,7 @@ def _date_parts(name: str, table: Table, notes: list[str]) -> list[Feature]:
     features = []
     for part, all_of_them in PARTS.items():
         found = {part_of(word, part, style) for word in set(there)}
-        levels = tuple(level for level in all_of_them if level in found)
+        levels: tuple[str, ...] = tuple(level for level in all_of_them if level in found)
         features.append(
             Feature(f"{name} {part}", levels=levels, column=name, part=part, style=style)
         )
