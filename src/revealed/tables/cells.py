@@ -19,8 +19,6 @@ MISSING = frozenset({"", "na", "n/a", "n.a.", "nan", "null", "none", "#n/a"})
 TRUTH = {"true": 1.0, "false": 0.0}
 ENDLESS = {"inf": math.inf, "-inf": -math.inf, "Inf": math.inf, "-Inf": -math.inf}
 """As pandas, numpy and R write numbers without end; nobody else writes such a number."""
-PLAIN = frozenset("0123456789.+-eE ")
-"""Characters of cells that `float` reads as people do."""
 LONGEST_UNIT = 24
 _BLANKS = " '’\u00a0\u2009\u202f"
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
