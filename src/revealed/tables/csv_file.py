@@ -46,7 +46,8 @@ class CsvFile:
         require(self.path, self.names, [*numbers, *text])
         place = {name: k for k, name in enumerate(self.names)}
         at, at_text = [place[name] for name in numbers], [place[name] for name in text]
-        columns = [Column(name, self._decimal(at)) for name in numbers]
+        decimal = self._decimal(at)
+        columns = [Column(name, decimal) for name in numbers]
         blocks, lines = [np.zeros((0, len(at)))], []
         words: dict[str, list[str]] = {name: [] for name in text}
         for first, rows in self._blocks():
