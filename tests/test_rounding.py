@@ -87,6 +87,41 @@ def test_each_column_may_have_decimals_of_its_own():
     assert np.allclose(reading.half_unit[told], 0.5 * 10.0 ** -places[told])
 
 
+@pytest.mark.parametrize("unit", [0.25, 0.02, 0.5])
+def test_multiples_of_other_units_are_read_too(unit):
+    problem, _, X = production(3)
+    reading = read_rounded(problem, unit * np.rint(X / unit))
+    assert f"rounded to multiples of {unit:g}" in reading.sentence
+    assert recovered(reading.decisions, X).mean() >= 0.9
+
+
+def test_tens_are_rounding_where_amounts_are_thousands():
+    small, _, X = production(3)
+    problem = rv.LinearProgram(A_ub=small.A_ub, b_ub=1e3 * small.b_ub, lb=0.0, ub=1e3 * small.ub)
+    reading = read_rounded(problem, (1e3 * X).round(-1))
+    assert "rounded to multiples of 10:" in reading.sentence
+    assert recovered(reading.decisions, 1e3 * X).mean() >= 0.98
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_significant_digits_are_told_from_decimals(plan):
+    small, _, X = PLANS[plan](3)
+    n = X.shape[1]
+    size = 10.0 ** (np.arange(n) % 4 - 1)  # columns of very different size
+    problem = rv.LinearProgram(
+        *((small.A_eq / size, small.b_eq) if len(small.b_eq) else (None, None)),
+        small.A_ub / size,
+        small.b_ub,
+        small.lb * size,
+        small.ub * size,
+    )
+    exact = X * size
+    rounded = np.array([[float(f"{x:.4g}") for x in row] for row in exact])
+    reading = read_rounded(problem, rounded)
+    assert "rounded to 4 significant digits" in reading.sentence
+    assert recovered(reading.decisions, exact).mean() >= 0.95
+
+
 def test_limits_of_each_day_are_those_of_the_day():
     shared, _, _ = production(2)
     rng = np.random.default_rng(1)

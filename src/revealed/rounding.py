@@ -45,7 +45,8 @@ class Reading(NamedTuple):
     decisions: np.ndarray
     """(B, n)"""
     half_unit: np.ndarray | None
-    """(n,) how far each entry may be off; None where decisions are taken as exact."""
+    """(n,) how far each entry may be off; None where decisions are taken as exact, and where it
+    goes with the size of the number."""
     changed: np.ndarray
     """(B,) whether the decision was moved."""
     moved: np.ndarray
@@ -88,10 +89,11 @@ def _guess(problem: LinearProgram, X: np.ndarray, off: np.ndarray, tol: float) -
     if precision is None:
         return _exact(X)
     half = precision.half_unit
-    found, vertex = settle_rows(problem[off], X[off], half)
+    there = half if half.ndim == 1 else half[off]
+    found, vertex = settle_rows(problem[off], X[off], there)
     if vertex.mean() >= SETTLED:
         return _reading(problem, X, off, found, half, f"rounded to {precision.words}", tol)
-    found, vertex = settle_rows(problem[off], X[off], 2.0 * half)
+    found, vertex = settle_rows(problem[off], X[off], 2.0 * there)
     if vertex.mean() >= SETTLED and _cut_off(X[off], found):
         words = f"cut off after {precision.words}"
         return _reading(problem, X, off, found, 2.0 * half, words, tol)
@@ -109,11 +111,11 @@ def _cut_off(X: np.ndarray, found: np.ndarray) -> bool:
 def settle_rows(
     problem: LinearProgram, X: np.ndarray, half_unit: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(B, n) feasible decisions within `half_unit` (n,) of X, NaN where there is none, and (B,)
-    whether each is a vertex."""
+    """(B, n) feasible decisions within `half_unit`, (n,) or (B, n), of X, NaN where there is none,
+    and (B,) whether each is a vertex."""
     found, vertex = np.full(X.shape, np.nan), np.zeros(len(X), bool)
     for part, some, x in in_parts(problem, X):
-        near = find_candidates(some, x, half_unit)
+        near = find_candidates(some, x, half_unit if half_unit.ndim == 1 else half_unit[part])
         found[part], vertex[part] = _settle(some, x, near)
     return found, vertex
 
@@ -181,7 +183,7 @@ def _reading(
     rest = int((~there).sum())
     if rest:
         told += f" {rest:,} break their constraints by more than that explains."
-    return Reading(decisions, half, changed, moved, told)
+    return Reading(decisions, half if half.ndim == 1 else None, changed, moved, told)
 
 
 def _polished(problem: LinearProgram, X: np.ndarray, half: np.ndarray, tol: float) -> np.ndarray:
@@ -192,7 +194,8 @@ def _polished(problem: LinearProgram, X: np.ndarray, half: np.ndarray, tol: floa
         seen = read_states(some, x, tol)
         upper = seen.entry_state == EntryState.AT_UPPER
         lower = (seen.entry_state != EntryState.FREE) & ~upper
-        found, vertex = nearest_at(some, x, Candidates(half, lower, upper, seen.row_active))
+        reach = half if half.ndim == 1 else half[part]
+        found, vertex = nearest_at(some, x, Candidates(reach, lower, upper, seen.row_active))
         good = vertex & np.isfinite(found).all(axis=1)
         points[part] = np.where(good[:, None], found, x)
     return points

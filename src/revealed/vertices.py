@@ -26,7 +26,7 @@ class Candidates(NamedTuple):
     """Constraints that may hold with equality at the decisions that were meant."""
 
     half_unit: np.ndarray
-    """(n,) how far an entry may be off."""
+    """(n,) how far an entry may be off, or (B, n)."""
     at_lower: np.ndarray
     """(B, n) entries that may be at their lower bound; `at_upper` likewise."""
     at_upper: np.ndarray
@@ -34,9 +34,8 @@ class Candidates(NamedTuple):
     """(B, m_ub) inequality rows that may be active."""
 
     def take(self, index: np.ndarray) -> Candidates:
-        return Candidates(
-            self.half_unit, self.at_lower[index], self.at_upper[index], self.rows[index]
-        )
+        half = self.half_unit if self.half_unit.ndim == 1 else self.half_unit[index]
+        return Candidates(half, self.at_lower[index], self.at_upper[index], self.rows[index])
 
 
 def find_candidates(problem: LinearProgram, X: np.ndarray, half_unit: np.ndarray) -> Candidates:
@@ -98,7 +97,7 @@ def _nearest(problem: LinearProgram, X: np.ndarray, near: Candidates) -> tuple[n
         largest: Any = abs(rows).max(axis=1)
         size = np.maximum(largest.toarray().ravel(), np.finfo(float).tiny)
         rows, side = sparse.diags_array(1.0 / size) @ rows, side / size
-        weight = _weights(near.half_unit)[free]
+        weight = _weights(np.atleast_2d(near.half_unit)[0])[free]
         matrix = rows[:, free].toarray() * weight
         step, _, rank, _ = np.linalg.lstsq(matrix, (side - (rows @ point.T).T).T, rcond=1e-10)
         point[:, free] += (step * weight[:, None]).T
@@ -140,7 +139,8 @@ def _best(problem: LinearProgram, x: np.ndarray, near: Candidates, tried: np.nda
     """Of the vertices at which one of the sets `tried` (k, 2n + m_ub) is active, that with the
     least slack of all candidates of the decision x (1, n); NaN where none is feasible."""
     n, index = x.shape[1], np.zeros(len(tried), int)
-    some = Candidates(near.half_unit, tried[:, :n], tried[:, n : 2 * n], tried[:, 2 * n :])
+    half = np.atleast_2d(near.half_unit)[0]
+    some = Candidates(half, tried[:, :n], tried[:, n : 2 * n], tried[:, 2 * n :])
     points, vertex = nearest_at(problem[index], np.repeat(x, len(tried), axis=0), some)
     good = vertex & np.isfinite(points).all(axis=1)
     good[good] = _feasible(problem[index[good]], points[good])
