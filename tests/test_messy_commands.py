@@ -49,7 +49,7 @@ def test_messy_tables_go_through_every_command(messy, tmp_path, capsys):
     for said in (
         "a comma is the decimal mark, as in",
         "oil is in USD/bbl",
-        "flour has marks that set off thousands",
+        "cells of flour have marks that set off thousands",
         "line 14 (2026-01-13): column 'flour': expected a number, got 'much'",
         "no decision for '2026-02-25'",
         "'cake' is empty",
@@ -270,6 +270,13 @@ def test_predict_warns_far_outside_what_was_seen(messy, tmp_path, capsys):
     assert "far outside" not in words(capsys, [*ask, new_context(tmp_path, "70,5 USD/bbl")])
     told = told_by(capsys, [*ask, new_context(tmp_path, "-900,0 USD/bbl")])
     assert [(o["feature"], o["value"]) for o in told["extrapolated"]] == [("oil", -900.0)]
+
+
+def test_predict_refuses_other_units_than_those_learnt_from(messy, tmp_path, capsys):
+    ask = ["predict", str(messy / "model"), "--out", str(tmp_path / "p.csv"), "--contexts"]
+    told = words(capsys, [*ask, new_context(tmp_path, "70,5 EUR/bbl")], 2)
+    assert "'oil' is in EUR/bbl; the model has learnt from USD/bbl" in told
+    words(capsys, [*ask, new_context(tmp_path, "70,5")])  # no unit: taken to be in the same
 
 
 def test_gaps_are_filled_in_new_tables_as_they_were_for_the_fit(messy, tmp_path, capsys):

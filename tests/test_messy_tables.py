@@ -90,8 +90,15 @@ def test_a_unit_is_left_out_and_said(tmp_path):
     assert table.numbers.ravel().tolist() == [69.6, 70.25, 71.0]
     told = " ".join(table.notes)
     assert "a is in USD/bbl" in told
-    assert "1 cells without a unit" in told
+    assert "1 cell without a unit is taken" in told
     assert "comma is the decimal mark" in told
+
+
+def test_a_share_without_its_sign_is_found_beside_another_fault(tmp_path):
+    path = text(tmp_path, "k;a\nw;5 %\nw;6 %\nw;7 %\nw;8 kg\nw;0.07\n")
+    faults = open_table(path, lenient=True).read(["a"]).faults
+    assert "half a per cent" in faults[0]
+    assert "its unit is kg" in faults[3]
 
 
 def test_a_column_with_units_is_one_of_numbers(tmp_path):

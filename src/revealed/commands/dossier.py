@@ -32,7 +32,7 @@ from ..tables.decisions import check_names, is_long, unused
 from ..tables.names import listed, plain_name
 from ..tables.pairing import find_key
 from .holdout import split_rows
-from .reading import Reading, add_reading, reading_of
+from .reading import Reading, add_reading, reading_of, refuse_other_units
 from .telling import tell
 
 SHOWN = 10
@@ -255,6 +255,7 @@ def dossier_for(
     key = find_key(context_file, decision_file, plan.variables, asked)
     bad: tuple[Bad, Bad] | None = ({}, {}) if how.skip_bad else None
     Z, table = model.features.read(context_file, key, bad and bad[0])
+    refuse_other_units(model.training, table)
     own = read_limits(context_file, plan, limits, bad and bad[0]) if limits else None
     return _matched(plan, limits, key, _Read(model.features, Z, table, own), decision_file, bad)
 

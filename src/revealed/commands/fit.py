@@ -103,6 +103,7 @@ def run(args: argparse.Namespace) -> int:
         "seed": args.seed,
         "data": fingerprint(dossier.tables),
         "reading": how.plain(half_unit),
+        "units": dossier.context_table.units,
         "ranges": ranges_of(dossier.features, dossier.contexts[learn]),
         "made_by": f"revealed {__version__}",
         "when": datetime.now(UTC).isoformat(timespec="seconds"),

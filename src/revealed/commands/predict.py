@@ -15,6 +15,7 @@ from ..plans import Plan, read_limits
 from ..problem import LinearProgram
 from ..tables import Bad, Skipped, Table
 from .ranges import Outside, far_outside
+from .reading import refuse_other_units
 from .telling import tell, tell_json, waiting
 from .told import tell_without_decision
 from .words import words_for
@@ -60,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"{args.out} is the table of contexts; write to another file.")
     bad: Bad | None = {} if args.skip_bad else None
     Z, table = model.read_contexts(file, bad)
+    refuse_other_units(model.training, table)
     if not len(Z):
         raise InputError(f"{table.name} has column names but no rows.")
     limits = None

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..tables import IMPUTE
+from ..errors import InputError
+from ..tables import IMPUTE, Table
 from ..tables.names import plain_name
 from .options import number
 
@@ -110,6 +111,19 @@ def reading_for(training: dict[str, Any], args: argparse.Namespace | None) -> Re
     if args.skip_bad:
         told = told._replace(skip_bad=True, infeasible="skip")
     return told if args.infeasible is None else told._replace(infeasible=args.infeasible)
+
+
+def refuse_other_units(training: dict[str, Any], table: Table) -> None:
+    """Refuse contexts in other units than those that a model has learnt from."""
+    kept = training.get("units")
+    kept = kept if isinstance(kept, dict) else {}
+    for column, unit in table.units.items():
+        known = kept.get(column)
+        if isinstance(known, str) and known != unit:
+            raise InputError(
+                f"{table.name}, column {column!r} is in {unit}; the model has learnt from "
+                f"{plain_name(known)}. Convert it, or fit anew."
+            )
 
 
 def _stored_tolerance(tol: Any) -> Any:

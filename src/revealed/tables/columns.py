@@ -9,7 +9,9 @@ from collections import Counter
 
 import numpy as np
 
+from .._words import count
 from .cells import MISSING, has_decimal_point, quantity
+from .names import listed
 
 SHOWN = 1_000
 """Cells with a unit that are kept to be shown."""
@@ -25,8 +27,8 @@ class Column:
         self.name, self._decimal = name, decimal
         self.faults: dict[int, str] = {}
         """What is wrong, by row."""
-        self._rows = self._filled = self._grouped = 0
-        self._example = ""
+        self._rows = self._filled = self.grouped = 0
+        self.example = ""
         self._units: dict[str, list[int]] = {}
         self._cells: dict[int, str] = {}
         self._lone: dict[int, str] = {}
@@ -75,8 +77,8 @@ class Column:
             self._points |= self._decimal == "."  # as in 1,234.5
         self._points |= has_decimal_point(cell)
         if found.grouped:
-            self._grouped += 1
-            self._example = self._example or f"{cell.strip()!r} is {found.value:.12g}"
+            self.grouped += 1
+            self.example = self.example or f"{cell.strip()!r} is {found.value:.12g}"
         return found.value
 
     def finish(self, values: np.ndarray) -> None:
@@ -95,6 +97,7 @@ class Column:
         usual = max(self._units, key=lambda unit: len(self._units[unit]))
         with_unit = sum(map(len, self._units.values()))
         rare = 2 * len(self._units[usual]) < self._filled
+        self.bare = 0 if rare else self._filled - with_unit - len(self.faults)
         for unit, rows in self._units.items():
             if not rare and unit == usual:
                 continue
@@ -106,32 +109,43 @@ class Column:
             for row in rows:
                 shown = short(self._cells.get(row, unit))
                 self.faults[row] = f"expected a number, got {shown}: {why}"
-        self._bare = self._filled - with_unit - len(self.faults) if not rare else 0
-        if "%" in usual and not rare and self._bare > 0:
+        if "%" in usual and not rare and self.bare > 0:
             self.faults |= dict.fromkeys(
                 self._units[usual],
-                f"some numbers of the column have {usual} and {self._bare:,} have none: is 0.5 "
+                f"some numbers of the column have {usual} and {self.bare:,} have none: is 0.5 "
                 "half, or half a per cent? Write it everywhere or nowhere.",
             )
         self.unit = "" if rare else usual
 
     unit = ""
     """The one that was left out of every cell."""
-    _bare = 0
+    bare = 0
+    """Cells that had none of it."""
 
-    def notes(self) -> list[str]:
-        """What was assumed."""
-        told = []
-        if self.unit:
-            told.append(f"{self.name} is in {self.unit}, which is left out")
-            if self._bare > 0:
-                told[-1] += f"; {self._bare:,} cells without a unit are taken to be in it too"
-        if self._grouped:
-            told.append(
-                f"{self.name} has marks that set off thousands in {self._grouped:,} cells: "
-                f"{self._example}"
-            )
-        return told
+
+def notes_of(columns: list[Column]) -> list[str]:
+    """What was assumed about columns, those that are alike in one sentence."""
+    told = []
+    for unit in dict.fromkeys(column.unit for column in columns if column.unit):
+        same = [column for column in columns if column.unit == unit]
+        bare = sum(column.bare for column in same)
+        said = f"{listed([c.name for c in same])} {_is(same)} in {unit}, which is left out"
+        if bare:
+            said += f"; {count(bare, 'cell')} without a unit {'is' if bare == 1 else 'are'} taken "
+            said += "to be in it too"
+        told.append(said)
+    grouped = [column for column in columns if column.grouped]
+    if grouped:
+        cells = sum(column.grouped for column in grouped)
+        told.append(
+            f"{count(cells, 'cell')} of {listed([c.name for c in grouped])} "
+            f"{'has' if cells == 1 else 'have'} marks that set off thousands: {grouped[0].example}"
+        )
+    return told
+
+
+def _is(columns: list[Column]) -> str:
+    return "is" if len(columns) == 1 else "are"
 
 
 class WordSearch:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InputError
 from .cells import TRUTH, has_decimal_comma, is_missing
-from .columns import Column, WordSearch
+from .columns import Column, WordSearch, notes_of
 from .dialect import SAVE_ANEW, dialect_of
 from .names import plain_name
 from .table import Table, checked_names, place, require
@@ -68,6 +68,7 @@ class CsvFile:
             place_of,
             self._faults(columns, place_of),
             tuple(self._notes(columns)),
+            {column.name: column.unit for column in columns if column.unit},
         )
 
     def _faults(self, columns: list[Column], lines: np.ndarray) -> dict[int, str]:
@@ -90,7 +91,7 @@ class CsvFile:
 
     def _notes(self, columns: list[Column]) -> list[str]:
         """What was assumed about how numbers are written."""
-        told = [note for column in columns for note in column.notes()]
+        told = notes_of(columns)
         if self._comma:
             told.insert(0, f"a comma is the decimal mark, as in {self._comma!r}")
         return [f"{self.path.name}: {note}." for note in told]

@@ -35,6 +35,8 @@ class Table:
     """What could not be read, by row, where a file is read leniently."""
     notes: tuple[str, ...] = ()
     """What was assumed about how numbers are written."""
+    units: dict[str, str] = field(default_factory=dict)
+    """Units that were left out, by column."""
     by_row: bool = False
     """Whether `lines` are numbers of rows, for the file has no lines."""
 
