@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .projection import ProjectionStatus as ProjectionStatus
     from .projection import project as project
     from .quadratic import QuadraticProgram as QuadraticProgram
+    from .rounding import read_rounded as read_rounded
 
     __version__: str
 
@@ -79,6 +80,7 @@ _HOMES = {
     "problem": ("LinearProgram",),
     "projection": ("Projection", "ProjectionStatus", "project"),
     "quadratic": ("QuadraticProgram",),
+    "rounding": ("read_rounded",),
 }
 """The modules that names of the front door come from."""
 _ON_FIRST_USE = {name: home for home, names in _HOMES.items() for name in names}
@@ -129,6 +131,7 @@ __all__ = [  # noqa: RUF022
     "Solution",
     "SolveStatus",
     "OptimalitySet",
+    "read_rounded",
     "EntryState",
     "CostForm",
     "MixedSets",

@@ -105,8 +105,9 @@ def refuse_infeasible(problem: LinearProgram, X: np.ndarray, tol: float, straigh
         raise InfeasibleDecisionError(
             f"Decision {b} breaks {what}, a relative violation of "
             f"{violation[b]:.3g} where {tol:g} is allowed ({len(bad)} of {len(X)} decisions do). "
-            "Check that decisions and constraints belong together, or raise `tol` if they are "
-            'merely inexact; infeasible="repair" moves them to the nearest that obey.'
+            "Check that decisions and constraints belong together. If they were rounded, "
+            "`rv.read_rounded(problem, X).decisions` are the vertices they stand for; raise `tol` "
+            'if they are merely inexact; infeasible="repair" moves them to the nearest that obey.'
         )
 
 

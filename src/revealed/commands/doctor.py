@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from dataclasses import replace
+
+import numpy as np
 
 from .._words import count
 from ..doctor import CHECKS, Case, Finding, Severity, examine
 from ..tables.names import listed
+from .cleaning import cleaned
 from .dossier import Dossier, add_files, read_dossier
+from .reading import Reading, reading_of
 from .telling import tell, tell_json, waiting
 
 MANY = 2_000_000
@@ -25,10 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the findings; 1 if one of them is an error."""
-    dossier = read_dossier(args)
+    how = reading_of(args)
+    dossier, half_unit, rounded = cleaned(read_dossier(args), how, refuse=False)
     few = len(dossier) * len(dossier.plan.variables) < MANY
     with waiting("Examining", len(CHECKS), quiet=args.json or few) as step:
         findings = [*examine(case_of(dossier), step), *_unused(dossier)]
+    findings = [*_rounded(how, half_unit, rounded), *findings]
+    findings.sort(key=lambda finding: list(Severity).index(finding.severity))
     if args.json:
         tell_json(
             {
@@ -36,11 +44,13 @@ def run(args: argparse.Namespace) -> int:
                 "features": len(dossier.features.names),
                 "variables": len(dossier.plan.variables),
                 "limits": dossier.plain_limits(),
+                **dossier.plain_assumed(),
                 "findings": [finding.plain() for finding in findings],
             }
         )
     else:
-        _tell(dossier, findings)
+        notes = tuple(note for note in dossier.notes if note != rounded)  # it is a finding
+        _tell(replace(dossier, notes=notes), findings)
     return 1 if any(finding.severity is Severity.ERROR for finding in findings) else 0
 
 
@@ -57,6 +67,24 @@ def case_of(dossier: Dossier) -> Case:
         limits=dossier.own_limits,
         limited=frozenset(limit.place for limit in dossier.limits),
     )
+
+
+def _rounded(how: Reading, half_unit: np.ndarray | None, sentence: str) -> list[Finding]:
+    """That decisions are taken as rounded, where nobody said so."""
+    if half_unit is None or how.tol != "auto":
+        return []
+    largest = float(half_unit.max())
+    return [
+        Finding(
+            Severity.NOTE,
+            "rounded",
+            sentence,
+            f"Nothing to do if that is so: `revealed fit` assumes the same. --tol {largest:g} says "
+            "it in so many words, another number that they are known better or worse, and --tol 0 "
+            "that they are exact.",
+            details={"half_unit": half_unit.tolist()},
+        )
+    ]
 
 
 def _unused(dossier: Dossier) -> list[Finding]:
@@ -98,6 +126,7 @@ def _tell(dossier: Dossier, findings: list[Finding]) -> None:
         + (f"rows matched by {dossier.key}." if dossier.key else "rows matched by order."),
     )
     dossier.tell_limits()
+    dossier.tell_assumed()
     told: Counter[str] = Counter()
     for finding in findings:
         told[finding.code] += 1
@@ -114,5 +143,5 @@ def _tell(dossier: Dossier, findings: list[Finding]) -> None:
     }
     print()
     sums = ", ".join(count(counts[severity], str(severity)) for severity in Severity)
-    fit = "mend the errors before you fit." if counts[Severity.ERROR] else "ready to fit."
+    fit = "fix the errors before you fit." if counts[Severity.ERROR] else "ready to fit."
     tell("In all", f"{sums}: {fit}")

@@ -6,23 +6,24 @@ Letters: B samples, n variables, d features.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._words import count
-from ..doctor.feasibility import broken_constraint
 from ..errors import InputError
-from ..explain.likeness import SAME
 from ..plans import Limit, Plan, find_limits, read_limits, read_plan, with_limits
 from ..store import FittedModel
 from ..tables import (
+    Bad,
     DecisionTable,
     FeatureMap,
+    Skipped,
     Table,
     TableFile,
-    learn_features,
+    learn_contexts,
     open_table,
     pair_rows,
     read_decisions,
@@ -30,10 +31,12 @@ from ..tables import (
 from ..tables.decisions import check_names, is_long, unused
 from ..tables.names import listed, plain_name
 from ..tables.pairing import find_key
+from .holdout import split_rows
+from .reading import Reading, add_reading, reading_of, refuse_other_units
 from .telling import tell
 
-BLOCK = 65_536
-"""Decisions checked at a time, so that a million take no more memory than these."""
+SHOWN = 10
+"""Rows that were left out and are printed; --json lists all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +62,15 @@ class Dossier:
     decision_rows: np.ndarray
     unused: tuple[str, ...] = ()
     """Columns of the table of decisions that nothing is read from."""
+    skipped: tuple[Skipped, ...] = ()
+    """Rows that were left out."""
+    notes: tuple[str, ...] = ()
+    """What was assumed."""
+    positions: np.ndarray | None = None
+    """(B,) row of the file that each sample comes from, where rows were left out; None where none
+    was."""
+    file_rows: int = 0
+    """Rows of the contexts before any was left out."""
 
     def __len__(self) -> int:
         return len(self.contexts)
@@ -86,20 +98,45 @@ class Dossier:
         """The place of a decision, or of one entry, in its file."""
         return self.decision_table.where(int(self.decision_rows[b]), variable)
 
-    def refuse_infeasible(self) -> None:
-        """Refuse decisions that break the plan, with the place of the first."""
-        violation = [
-            np.asarray(self.plans.problem[part].constraint_violation(self.decisions[part]))
-            for part in (slice(k, k + BLOCK) for k in range(0, len(self), BLOCK))
-        ]
-        bad = np.flatnonzero(~(np.concatenate(violation) <= SAME))
-        if bad.size:
-            broken = broken_constraint(self.plans[bad[:1]], self.decisions[bad[0]])
-            raise InputError(
-                f"{self.where_decision(int(bad[0]))}: the decision breaks the plan: {broken}. "
-                f"Broken by {len(bad):,} of {count(len(self), 'decision')}; `revealed doctor` with "
-                "the same files says more."
-            )
+    def keep(self, rows: np.ndarray) -> Dossier:
+        """The same with some of the samples."""
+        return replace(
+            self,
+            plans=self.plans[rows],
+            own_limits=self.limits_of(rows),
+            contexts=self.contexts[rows],
+            decisions=self.decisions[rows],
+            context_table=self.context_table.take(rows),
+            context_rows=np.arange(len(rows)),
+            decision_rows=self.decision_rows[rows],
+            positions=rows if self.positions is None else self.positions[rows],
+        )
+
+    def split(self, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Samples to learn from and samples held out. They are drawn among all rows of the file,
+        so that rows which are left out change nothing for the others."""
+        if self.positions is None:
+            return split_rows(len(self), share, seed)
+        held = np.isin(self.positions, split_rows(self.file_rows, share, seed)[1])
+        if held.all():
+            raise InputError(f"Holding out {share:g} of the samples leaves none to learn from.")
+        return np.flatnonzero(~held), np.flatnonzero(held)
+
+    def tell_assumed(self) -> None:
+        """Say what was assumed about the tables, and which rows were left out."""
+        for note in self.notes:
+            tell("Assumed", note)
+        if self.skipped:
+            tell("Skipped", f"{count(len(self.skipped), 'row')} that cannot be used:")
+        for row in self.skipped[:SHOWN]:
+            name = f" ({row.sample})" if row.sample else ""
+            tell("", f"{row.place}{name}: {row.why}")
+        if len(self.skipped) > SHOWN:
+            tell("", f"and {len(self.skipped) - SHOWN:,} more; --json lists all.")
+
+    def plain_assumed(self) -> dict[str, list[Any]]:
+        """For JSON."""
+        return {"assumed": list(self.notes), "skipped": [row.plain() for row in self.skipped]}
 
     @property
     def tables(self) -> list[np.ndarray]:
@@ -139,6 +176,7 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             "all that have a column); lower:VARIABLE and upper:VARIABLE for bounds; may be given "
             "several times",
         )
+    add_reading(parser, contexts=problem)
     parser.add_argument(
         "--contexts",
         required=True,
@@ -164,16 +202,39 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
 
 def read_dossier(args: argparse.Namespace) -> Dossier:
     """What the options of `add_files` name, for a first look."""
-    plan = read_plan(args.problem)
-    contexts, decisions = open_table(args.contexts), open_table(args.decisions)
+    plan, how = read_plan(args.problem), reading_of(args)
+    contexts, decisions = _open(args.contexts, how), _open(args.decisions, how)
     _refuse_exchanged(contexts, decisions, plan)
     key = find_key(contexts, decisions, plan.variables, args.id)
     check_names(decisions, plan.variables, key)  # quick, so before a long table is read
     limits = find_limits(plan, args.limit, contexts.names)
-    own = read_limits(contexts, plan, limits) if limits else None
-    apart = {limit.column for limit in limits}
-    features, Z, table = learn_features(contexts, key=key, ignore=args.ignore, apart=apart)
-    return _matched(plan, limits, own, features, key, Z, table, decisions)
+    bad: tuple[Bad, Bad] | None = ({}, {}) if how.skip_bad else None
+    found = learn_contexts(
+        contexts,
+        key=key,
+        ignore=args.ignore,
+        apart={limit.column for limit in limits},
+        dates=how.dates,
+        impute=how.impute,
+        bad=bad and bad[0],
+    )
+    own = read_limits(contexts, plan, limits, bad and bad[0]) if limits else None
+    read = _Read(found.features, found.contexts, found.table, own, found.notes)
+    return _matched(plan, limits, key, read, decisions, bad)
+
+
+class _Read(NamedTuple):
+    """A table of contexts that was read, and what was assumed about it."""
+
+    features: FeatureMap
+    contexts: np.ndarray
+    table: Table
+    limits: np.ndarray | None
+    notes: tuple[str, ...] = ()
+
+
+def _open(path: Path, how: Reading) -> TableFile:
+    return open_table(path, lenient=how.skip_bad)
 
 
 def _refuse_exchanged(contexts: TableFile, decisions: TableFile, plan: Plan) -> None:
@@ -185,43 +246,76 @@ def _refuse_exchanged(contexts: TableFile, decisions: TableFile, plan: Plan) -> 
         )
 
 
-def dossier_for(model: FittedModel, contexts: Path, decisions: Path, asked: str | None) -> Dossier:
+def dossier_for(
+    model: FittedModel, contexts: Path, decisions: Path, asked: str | None, how: Reading
+) -> Dossier:
     """Files read the way a fitted model reads them."""
     plan, limits = model.plan, model.limits
-    context_file, decision_file = open_table(contexts), open_table(decisions)
+    context_file, decision_file = _open(contexts, how), _open(decisions, how)
     key = find_key(context_file, decision_file, plan.variables, asked)
-    Z, table = model.features.read(context_file, key)
-    own = read_limits(context_file, plan, limits) if limits else None
-    return _matched(plan, limits, own, model.features, key, Z, table, decision_file)
+    bad: tuple[Bad, Bad] | None = ({}, {}) if how.skip_bad else None
+    Z, table = model.features.read(context_file, key, bad and bad[0])
+    refuse_other_units(model.training, table)
+    own = read_limits(context_file, plan, limits, bad and bad[0]) if limits else None
+    return _matched(plan, limits, key, _Read(model.features, Z, table, own), decision_file, bad)
 
 
 def _matched(
     plan: Plan,
     limits: tuple[Limit, ...],
-    own: np.ndarray | None,
-    features: FeatureMap,
     key: str | None,
-    Z: np.ndarray,
-    table: Table,
+    read: _Read,
     decisions: TableFile,
+    bad: tuple[Bad, Bad] | None,
 ) -> Dossier:
-    taken = read_decisions(decisions, plan.variables, key)
-    rows = pair_rows(table, taken, key)
+    table, own = read.table, read.limits
+    taken = read_decisions(decisions, plan.variables, key, bad and bad[1])
+    rows = pair_rows(table, taken, key, bad)
     if not len(rows.contexts):
-        raise InputError(f"{table.name} and {taken.table.name} hold no rows.")
+        none = "hold no rows" if not bad or not (bad[0] or bad[1]) else "hold no row to learn from"
+        raise InputError(f"{table.name} and {taken.table.name} {none}{_first(bad)}.")
+    whole = len(rows.contexts) == len(table)
     in_order = np.array_equal(rows.decisions, np.arange(len(taken)))
+    own = own if whole or own is None else own[rows.contexts]
     return Dossier(
         plan,
         plan if own is None else with_limits(plan, limits, own),
         limits,
         own,
-        features,
+        read.features,
         key,
-        Z,
+        read.contexts if whole else read.contexts[rows.contexts],
         taken.values if in_order else taken.values[rows.decisions],
-        table,
+        table if whole else table.take(rows.contexts),
         taken,
-        rows.contexts,
+        np.arange(len(rows.contexts)),
         rows.decisions,
         tuple(unused(decisions, plan.variables, key)),
+        tuple(_left_out(table, taken, key, bad)),
+        (*table.notes, *taken.table.notes, *read.notes),
+        None if whole else rows.contexts,
+        len(table),
     )
+
+
+def _first(bad: tuple[Bad, Bad] | None) -> str:
+    """The first reason why rows were left out."""
+    reasons = [said for part in bad or () for said in part.values()]
+    return f": {reasons[0].rstrip('.')}" if reasons else ""
+
+
+def _left_out(
+    table: Table, taken: DecisionTable, key: str | None, bad: tuple[Bad, Bad] | None
+) -> list[Skipped]:
+    """Rows of both tables that were left out, contexts first."""
+    if bad is None:
+        return []
+    words = table.text.get(key, []) if key else []
+    found = [
+        Skipped(table.where(row), said, words[row] if words else "")
+        for row, said in sorted(bad[0].items())
+    ]
+    return found + [
+        Skipped(taken.where(row), said, taken.keys[row] if taken.keys else "")
+        for row, said in sorted(bad[1].items())
+    ]

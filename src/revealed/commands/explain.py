@@ -14,10 +14,12 @@ from ..optimality import OptimalitySet
 from ..projection import project
 from ..store import FittedModel, load_model
 from ..tables.names import did_you_mean, plain_name
+from .cleaning import cleaned
 from .dossier import Dossier, add_files, dossier_for
-from .holdout import fingerprint, split_rows
+from .holdout import fingerprint
 from .judging import judge
 from .options import whole
+from .reading import reading_for
 from .telling import tell_json, waiting
 from .told import OneSample, Told, tell_all
 from .training import loss_of
@@ -48,8 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what the model explains and what it misses."""
     model = load_model(args.model)
-    dossier = dossier_for(model, args.contexts, args.decisions, args.id)
-    dossier.refuse_infeasible()
+    how = reading_for(model.training, args)
+    read = dossier_for(model, args.contexts, args.decisions, args.id, how)
+    dossier = cleaned(read, how).dossier
     costs = model.costs(dossier.contexts)
     verdict = judge(model, dossier.plans, dossier.contexts, dossier.decisions)
     learn, held = _parts(model, dossier)
@@ -57,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
         "training": model.training,
         "all": verdict.plain(),
         "held": verdict.of(held).plain() if held.size else None,
+        **dossier.plain_assumed(),
     }
     misses = _misses(dossier, costs, np.flatnonzero(verdict.solved & ~verdict.as_good))
     looked = np.flatnonzero(verdict.as_good)[:ROOM_SAMPLES]
@@ -85,7 +89,7 @@ def _parts(model: FittedModel, dossier: Dossier) -> tuple[np.ndarray, np.ndarray
     """Rows the model learnt from and rows held out, where these are the tables it was fitted on."""
     told = model.training
     try:
-        learn, held = split_rows(len(dossier), float(told["held_out"]), int(told["seed"]))
+        learn, held = dossier.split(float(told["held_out"]), int(told["seed"]))
     except (KeyError, TypeError, ValueError):
         return np.arange(len(dossier)), np.zeros(0, int)
     same = told.get("samples") == len(learn)

@@ -11,8 +11,10 @@ import numpy as np
 from .._words import count
 from ..errors import InputError
 from ..store import Samples, load_model
+from .cleaning import cleaned
 from .dossier import dossier_for
 from .options import whole
+from .reading import reading_for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,8 +56,8 @@ def _samples(model, args: argparse.Namespace) -> Samples:
     if (args.contexts is None) != (args.decisions is None):
         raise InputError("Give --contexts and --decisions together, or neither.")
     if args.contexts is not None:
-        read = dossier_for(model, args.contexts, args.decisions, args.id)
-        read.refuse_infeasible()
+        how = reading_for(model.training, None)
+        read = cleaned(dossier_for(model, args.contexts, args.decisions, args.id, how), how).dossier
         names = tuple(read.sample(b) for b in range(len(read)))
         new = np.ones(len(read), int)
         return Samples(names, read.contexts, read.decisions, new, read.own_limits)

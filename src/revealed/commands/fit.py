@@ -13,11 +13,16 @@ import numpy as np
 from .. import __version__
 from .._words import count
 from ..store import FittedModel, Samples, check_target, save_model
+from .baselines import baselines
+from .cleaning import cleaned
 from .dossier import Dossier, add_files, read_dossier
-from .holdout import fingerprint, split_rows
+from .headline import tell_baselines, tell_figures
+from .holdout import fingerprint
 from .judging import judge
-from .options import number, whole
-from .telling import percent, tell, tell_json
+from .options import number, signed, whole
+from .ranges import ranges_of
+from .reading import reading_of
+from .telling import tell, tell_json
 from .told import tell_without_decision
 from .training import train
 from .words import words_for
@@ -35,14 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--holdout",
-        type=float,
+        type=signed,
         default=0.2,
         metavar="SHARE",
         help="of the samples, kept aside to judge the model by (0.2)",
     )
     parser.add_argument(
         "--margin",
-        type=float,
+        type=signed,
         default=1.0,
         help="how clearly costs must favour the decision, in units of cost (1)",
     )
@@ -87,9 +92,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fit, judge, save; 1 if the fit did not converge or a projection missed its tolerance."""
     replaced = check_target(args.out)
-    dossier = read_dossier(args)
-    dossier.refuse_infeasible()
-    learn, held = split_rows(len(dossier), args.holdout, args.seed)
+    how = reading_of(args)
+    dossier, half_unit, _ = cleaned(read_dossier(args), how)
+    learn, held = dossier.split(args.holdout, args.seed)
     began = time.perf_counter()
     trained = train(dossier, learn, args)
     facts = trained.facts | {
@@ -97,6 +102,9 @@ def run(args: argparse.Namespace) -> int:
         "held_out": args.holdout,
         "seed": args.seed,
         "data": fingerprint(dossier.tables),
+        "reading": how.plain(half_unit),
+        "units": dossier.context_table.units,
+        "ranges": ranges_of(dossier.features, dossier.contexts[learn]),
         "made_by": f"revealed {__version__}",
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -116,10 +124,12 @@ def run(args: argparse.Namespace) -> int:
     for name, rows in (("seen", learn), ("held", held)):
         Z, taken = dossier.contexts[rows], dossier.decisions[rows]
         facts[name] = judge(model, dossier.plans[rows], Z, taken).plain()
+    shown = held if held.size else learn
+    facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])
     save_model(model, args.out)
     if args.json:
         told = {"model": str(args.out), "replaced": replaced, "limits": dossier.plain_limits()}
-        tell_json(told | facts)
+        tell_json(told | dossier.plain_assumed() | facts)
     else:
         _tell(dossier, facts, args, replaced)
     return 1 if facts["unsolved"] or not facts["converged"] else 0
@@ -157,6 +167,7 @@ def _tell(
         f"context, {count(len(plan.variables), 'variable')} of {plan.name}.",
     )
     dossier.tell_limits()
+    dossier.tell_assumed()
     if plan.integers:
         tell(
             "Note",
@@ -173,19 +184,9 @@ def _tell(
     )
     if not facts["converged"]:
         tell("", f"Allow more with --max-iter {max(2 * args.max_iter, 1)}.")
-    for heading, name, words in (
-        ("Seen", "seen", "repeated exactly"),
-        ("Held out", "held", "repeated exactly"),
-    ):
-        figures = facts[name]
-        if figures["samples"]:
-            low, high = figures["interval"]
-            tell(
-                heading,
-                f"{figures['repeated']:,} of {count(figures['samples'], 'decision')} {words} "
-                f"({percent(figures['repeated_share'])}, 95% interval {percent(low)} to "
-                f"{percent(high)}).",
-            )
+    for heading, name in (("Seen", "seen"), ("Held out", "held")):
+        tell_figures(heading, facts[name], words_for(plan))
+    tell_baselines(facts["baselines"], words_for(plan))
     words = words_for(plan)
     empty = facts["seen"]["without_decision"] + facts["held"]["without_decision"]
     tell_without_decision(empty, words.costs, words.endless)

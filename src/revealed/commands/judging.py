@@ -16,6 +16,8 @@ from .holdout import share_interval
 
 BLOCK = 65_536
 """Samples judged at a time, so that a million take no more memory than these."""
+NEAR = 0.01
+"""Share of a decision's amounts by which another may differ and be near it."""
 
 
 class Judgement(NamedTuple):
@@ -31,6 +33,11 @@ class Judgement(NamedTuple):
     """|x - x*|^2"""
     solved: np.ndarray
     """Whether there is a decision of minimum cost at all."""
+    near: np.ndarray
+    """Whether all differences together are at most 1% of what was decided."""
+    spent: np.ndarray
+    """The sum of |c_j x_j| over the entries of the observed decision: the size of its cost, which
+    no cancelling of costs and rewards can make small."""
 
     def of(self, rows: np.ndarray) -> Judgement:
         """That of some of the samples."""
@@ -46,10 +53,20 @@ class Judgement(NamedTuple):
             "repeated": hits,
             "repeated_share": hits / size if size else None,
             "interval": [low, high],
+            "near": int(self.near.sum()),
+            "near_share": float(self.near.mean()) if size else None,
+            "near_within": NEAR,
+            "extra_cost": relative(self.excess[solved], self.spent[solved]),
             "explained": int(self.as_good.sum()),
             "decision_loss": float(self.difference[solved].mean()) if solved.any() else None,
             "without_decision": int((~solved).sum()),
         }
+
+
+def relative(excess: np.ndarray, spent: np.ndarray) -> float | None:
+    """All that is spent too much, as a share of all that is spent."""
+    total = float(spent.sum())
+    return max(float(excess.sum()), 0.0) / total if total > 0 else None
 
 
 def judge(model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray) -> Judgement:
@@ -67,13 +84,24 @@ def _judge(model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray)
     answer = plan.problem.solve(costs)
     solved = np.asarray(answer.optimal)
     own = np.where(solved[:, None], np.asarray(answer.x), decisions)
+    return compared(costs, own, decisions, solved)
+
+
+def compared(
+    costs: np.ndarray, own: np.ndarray, decisions: np.ndarray, solved: np.ndarray
+) -> Judgement:
+    """Decisions of a model's `own` beside those that were taken, (B, n) each."""
     gap = own - decisions
     excess = -(costs * gap).sum(axis=1)
-    scale = 1.0 + np.abs(costs * decisions).sum(axis=1)
+    spent = np.abs(costs * decisions).sum(axis=1)
+    same = alike(own, decisions).all(axis=1)
+    near = np.abs(gap).sum(axis=1) <= NEAR * np.abs(decisions).sum(axis=1)
     return Judgement(
-        same=alike(own, decisions).all(axis=1) & solved,
-        as_good=(excess <= SAME * scale) & solved,
+        same=same & solved,
+        as_good=(excess <= SAME * (1.0 + spent)) & solved,
         excess=excess,
         difference=(gap**2).sum(axis=1),
         solved=solved,
+        near=(near | same) & solved,
+        spent=spent,
     )

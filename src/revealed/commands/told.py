@@ -13,7 +13,8 @@ from ..explain.likeness import apart
 from ..store import FittedModel
 from ..tables.names import listed
 from .dossier import Dossier
-from .telling import percent, table, tell
+from .headline import tell_baselines, tell_figures
+from .telling import table, tell
 from .words import words_for
 
 CHANGES = 2
@@ -77,6 +78,7 @@ def tell_all(told: Told, top: int) -> None:
 
 
 def _tell_shares(told: Told) -> None:
+    told.dossier.tell_assumed()
     certificate, words = told.model.training.get("certificate"), words_for(told.model.plan)
     if isinstance(certificate, str):
         tell("Fit", certificate)
@@ -88,14 +90,14 @@ def _tell_shares(told: Told) -> None:
         )
     for heading, figures in (("Held out", told.facts["held"]), ("All rows", told.facts["all"])):
         if figures:
-            low, high = figures["interval"]
-            tell(
-                heading,
-                f"{figures['repeated']:,} of {count(figures['samples'], 'decision')} repeated "
-                f"exactly ({percent(figures['repeated_share'])}, 95% interval {percent(low)} to "
-                f"{percent(high)}); {count(figures['explained'], 'is', 'are')} optimal under the "
-                f"learned {words.costs}.",
+            more = (
+                f"{count(figures['explained'], 'is', 'are')} optimal under the learned "
+                f"{words.costs}"
             )
+            tell_figures(heading, figures, words, more)
+    kept = told.model.training.get("baselines")
+    if isinstance(kept, dict) and told.facts["held"] is not None:
+        tell_baselines(kept, words)
     tell_without_decision(told.facts["all"]["without_decision"], words.costs, words.endless)
 
 

@@ -71,7 +71,8 @@ def _nearly(case: Case, sets: OptimalitySet, rows: np.ndarray) -> list[Finding]:
             f"{count(len(order), 'decision has', 'decisions have')} entries or rows within "
             f"{100 * case.tol:g} of a bound that are not counted as at it: "
             f"{some(case.named(order))}. A solver's rounding, or a real small amount?",
-            "Round the decisions if it is rounding; otherwise nothing needs to be done.",
+            "If it is rounding, say how much with --tol (half a unit of the last digit); otherwise "
+            "nothing needs to be done.",
             case.named(order),
         )
     ]
@@ -94,7 +95,8 @@ def _vertices(case: Case, sets: OptimalitySet, rows: np.ndarray) -> list[Finding
                 f"{count(len(between), 'decision lies', 'decisions lie')} between corners of the "
                 f"plan: {some(case.named(between))}. Only costs that rank several corners equal "
                 "make such a decision optimal, and a solver will return a corner instead.",
-                "Expect the model to explain these but not to repeat them. If they are averages or "
+                "Expect the model to explain these but not to repeat them. If they were rounded, "
+                "give half a unit of their last digit with --tol; if they are averages or "
                 "compromises, leave them out or give them less weight.",
                 case.named(between),
             )

@@ -45,11 +45,16 @@ def _infeasible(case: Case, worst: np.ndarray, violation: np.ndarray) -> Finding
     )
     slight = float(violation[worst].max()) < 1e-2
     files = "decisions and plan" if case.limits is None else "decisions, plan and limits"
+    ways = (
+        "`revealed fit` leaves them out with --infeasible skip, and takes the nearest decisions "
+        "that obey with --infeasible repair."
+    )
     advice = (
-        "The gaps are slight: round the decisions to the precision of the plan, or clean them."
+        "The gaps are slight. If the decisions were rounded, give half a unit of their last digit "
+        f"with --tol, such as 0.005 for two decimals; otherwise {ways}"
         if slight
-        else f"Correct these rows, or leave them out; check that {files} are of the same time and "
-        "in the same units."
+        else f"Correct these rows; check that {files} are of the same time and in the same units. "
+        f"{ways}"
     )
     details = {
         "broken": dict(zip(case.named(worst[:LISTED]), lines, strict=True)),

@@ -70,8 +70,8 @@ def _conflicts(case: Case) -> list[Finding]:
             f"{some(case.named(found[0]))} differ though nothing in their context does "
             f"({share:.0%} of all rows are such). No cost meets the margin for both: at most they "
             "are ties.",
-            "Add the column that tells them apart, or fit with --robust so that the minority does "
-            "not pull the rest.",
+            "Add the column that tells them apart. A fit does not let the minority pull the rest: "
+            "its loss grows slowly far away.",
             case.named(rows),
             {"groups": [list(case.named(group)) for group in found[:50]]},
         )

@@ -61,7 +61,8 @@ class InverseRegressorCV(InverseRegressor):
     Parameters
     ----------
     problem, margin, noise, power, delta, form, scale, given, fit_intercept, max_iter, tol, n_draws,
-    kernel, gamma, degree, coef0, n_components, random_state, threads, verbose
+    kernel, gamma, degree, coef0, n_components, infeasible, decision_tol, random_state, threads,
+    verbose
         As in `InverseRegressor`; the solver is "lbfgs".
     model : "auto", a name or a list of names
         "auto" chooses between "linear" and "quadratic", or for contexts (B, n, p) is "shared".
@@ -118,6 +119,8 @@ class InverseRegressorCV(InverseRegressor):
         degree: int = 3,
         coef0: float = 1.0,
         n_components: int | None = None,
+        infeasible: str = "refuse",
+        decision_tol: Any = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         threads: int | None = None,
@@ -145,6 +148,8 @@ class InverseRegressorCV(InverseRegressor):
         self.degree = degree
         self.coef0 = coef0
         self.n_components = n_components
+        self.infeasible = infeasible
+        self.decision_tol = decision_tol
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.threads = threads
@@ -172,6 +177,7 @@ class InverseRegressorCV(InverseRegressor):
             folds = self._folds(contexts, sets)
             strengths = self._strengths(len(sets))
             truth = None if true_costs is None else to_float64(true_costs, "true_costs")
+            truth = truth if truth is None or self._kept is None else truth[self._kept]
             found = self._run(names, folds, contexts, sets, strengths, truth)
             self._take_best(found, names, strengths / len(sets), len(folds))
             self.model = self.chosen_model_

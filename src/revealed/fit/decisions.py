@@ -44,7 +44,7 @@ def as_sets(
         check_length(size, len(X))
         return X
     if not isinstance(X, OptimalitySet):
-        X = _numbers(X)
+        X = numbers(X)
         check_length(size, len(X) if X.ndim else 1)
         X = OptimalitySet(problem, X, margin, form=form)
     if X.problem.n_parameters != problem.n_parameters:
@@ -170,7 +170,7 @@ def in_units(sets: Sets, scale: Any) -> OptimalitySet:
     return result
 
 
-def _numbers(X: Any) -> np.ndarray:
+def numbers(X: Any) -> np.ndarray:
     """Decisions as float64; objects that are numbers (columns of mixed kinds in pandas) too."""
     if not is_torch(X) and np.asarray(X).dtype == object:
         try:

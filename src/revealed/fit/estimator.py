@@ -28,6 +28,7 @@ from .feature_models import KernelModel, QuadraticModel, SharedModel
 from .history import History, StopReason
 from .lbfgs import lbfgs
 from .models import CostModel, LinearModel
+from .observed import observed
 from .pocs import pocs
 
 FIRST_ORDER = ("armijo", "preconditioned", "sgd", "adam", "adagrad")
@@ -107,6 +108,14 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         `step`, `batch_size` and `inner_steps` are of the inner fit. `patience` also ends boosting.
     kernel, gamma, degree, coef0, n_components
         Of a kernel model, see `revealed.fit.KernelModel`.
+    infeasible : "refuse", "repair", "weigh" or "skip"
+        What to do with decisions that break their constraints: refuse them all, take the nearest
+        that obey, count these for less the farther they moved, or learn from the others only.
+    decision_tol : "auto", float or (n,) array
+        How far an entry of a decision may be off, such as 0.005 for two decimals: decisions are
+        then taken to stand for the nearest vertex. 0 takes them as exact. "auto" looks at the
+        digits of infeasible decisions and of those between vertices, and warns if it assumes
+        rounding.
     track_decisions : bool
         Adds the column `decision_loss` to the history: the mean of |x(c) - x|^2, solved for anew
         in every iteration.
@@ -124,6 +133,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         (n, d) and (n,); for a shared model (p,) and (1,). Not for a module or a regressor.
     loss_, ridge_ : DistanceLoss and float
         What "auto" has chosen.
+    decision_report_ : str
+        What was assumed about the decisions, and which were moved or skipped; empty if none.
     model_ : the fitted model
     form_ : CostForm or None
         That of the data learnt from.
@@ -159,6 +170,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         degree: int = 3,
         coef0: float = 1.0,
         n_components: int | None = None,
+        infeasible: str = "refuse",
+        decision_tol: Any = "auto",
         track_decisions: bool = False,
         random_state: Any = None,
         threads: int | None = None,
@@ -190,6 +203,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         self.degree = degree
         self.coef0 = coef0
         self.n_components = n_components
+        self.infeasible = infeasible
+        self.decision_tol = decision_tol
         self.track_decisions = track_decisions
         self.random_state = random_state
         self.threads = threads
@@ -434,9 +449,14 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
 
     def _data(self, Z: Any, y: Any, true_costs: Any, sample_weight: Any) -> tuple[Any, Sets]:
         """Contexts and sets of the samples that count."""
-        size = len(Z)
-        sets = self._as_sets(y, true_costs, size)
-        weights = checked_sample_weight(sample_weight, size)
+        weights = checked_sample_weight(sample_weight, len(Z))
+        policy = {"infeasible": self.infeasible, "decision_tol": self.decision_tol}
+        seen = observed(self.problem, y, len(Z), margin=self.margin, form=self.form, **policy)
+        self.decision_report_, self._kept = seen.report, seen.kept
+        if seen.kept is not None:
+            Z, weights = Z[seen.kept], None if weights is None else weights[seen.kept]
+            Z = Common(Z.rows, len(seen.kept)) if isinstance(Z, Common) else Z
+        sets = self._as_sets(seen.sets, true_costs, len(Z))
         if weights is None:
             return self._in_scale(Z), sets
         sets = weighed(sets, weights)

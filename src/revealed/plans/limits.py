@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..problem import LinearProgram
+from ..tables.gaps import Bad
 from ..tables.names import did_you_mean, listed, plain_name
 from ..tables.table import TableFile
 from .plan import Plan
@@ -165,17 +166,36 @@ def _place(plan: Plan, names: Mapping[str, list[Place]], name: str) -> Place:
     )
 
 
-def read_limits(file: TableFile, plan: Plan, limits: Sequence[Limit]) -> np.ndarray:
+def read_limits(
+    file: TableFile, plan: Plan, limits: Sequence[Limit], bad: Bad | None = None
+) -> np.ndarray:
     """(B, k) limits of a table of contexts as the planner writes them; NaN where a cell is empty,
-    which stands for the plan's own."""
+    which stands for the plan's own. Rows that cannot be read are refused, or entered in `bad`."""
     columns = list(dict.fromkeys(limit.column for limit in limits))
     _refuse_missing(file, limits)
     table = file.read(columns)
     place = {name: k for k, name in enumerate(columns)}
     values = table.numbers[:, [place[limit.column] for limit in limits]]
     values[values >= ENDLESS], values[values <= -ENDLESS] = np.inf, -np.inf
-    refuse_limits(plan, limits, values, table.where)
+    if bad is None:
+        refuse_limits(plan, limits, values, table.where)
+        return values
+    bad |= {row: said for row, said in table.faults.items() if row not in bad}
+    try:
+        refuse_limits(plan, limits, values, table.where)
+    except InputError:
+        _find_impossible(plan, limits, values, bad)
     return values
+
+
+def _find_impossible(plan: Plan, limits: Sequence[Limit], values: np.ndarray, bad: Bad) -> None:
+    """Enter into `bad` every row whose limits are refused, and leave them empty."""
+    for row in range(len(values)):
+        try:
+            refuse_limits(plan, limits, values[row : row + 1], lambda _, column: repr(column))
+        except InputError as error:
+            bad.setdefault(row, f"column {error}")
+            values[row] = np.nan
 
 
 def _refuse_missing(file: TableFile, limits: Sequence[Limit]) -> None:

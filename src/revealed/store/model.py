@@ -14,7 +14,8 @@ import numpy as np
 
 from ..errors import InputError
 from ..plans import Limit, Plan, limit_names, refuse_limits, with_limits
-from ..tables import Feature, FeatureMap, Table, TableFile
+from ..tables import Bad, Feature, FeatureMap, Table, TableFile
+from ..tables.dates import PARTS
 from ..tables.names import plain_name
 from .folder import WITH_LIMITS, Facts, Tensors, read_folder, tensor, write_folder
 from .plan import pack_plan, unpack_plan
@@ -92,10 +93,11 @@ class FittedModel:
             Z = np.hstack([Z, Z[:, i] * Z[:, j]])
         return Z @ self.coef.T + self.intercept
 
-    def read_contexts(self, file: TableFile) -> tuple[np.ndarray, Table]:
-        """(B, d) encoded contexts of a table, and the table."""
+    def read_contexts(self, file: TableFile, bad: Bad | None = None) -> tuple[np.ndarray, Table]:
+        """(B, d) encoded contexts of a table, and the table; rows that cannot be read are refused,
+        or entered in `bad`."""
         key = self.key if self.key in file.names else None
-        return self.features.read(file, key)
+        return self.features.read(file, key, bad)
 
     def plan_of(self, limits: np.ndarray | None) -> Plan:
         """The plan of samples with these limits (B, k)."""
@@ -263,11 +265,25 @@ def _feature(facts: Facts) -> Feature:
         levels = facts.words("levels")
         if not levels or len(set(levels)) != len(levels):
             raise InputError(f"{facts.where}: 'levels' must be different words, at least one.")
-        return Feature(name, levels=levels)
+        fill = plain_name(facts.get("fill", str)) if facts.has("fill") else None
+        if fill is not None and fill not in levels:
+            raise InputError(f"{facts.where}: 'fill' must be one of the 'levels'.")
+        return Feature(name, levels=levels, fill=fill, **_date_part(facts))
     scale = facts.get("scale", float)
     if not scale > 0:
         raise InputError(f"{facts.where}: 'scale' must be above 0; got {scale:g}.")
-    return Feature(name, facts.get("mean", float), scale)
+    fill = facts.get("fill", float) if facts.has("fill") else None
+    return Feature(name, facts.get("mean", float), scale, fill=fill)
+
+
+def _date_part(facts: Facts) -> dict[str, Any]:
+    """What makes a category the weekday or month of a date; nothing for others."""
+    if not facts.has("part"):
+        return {}
+    told = {name: plain_name(facts.get(name, str)) for name in ("column", "part", "style")}
+    if told["part"] not in PARTS or told["style"] not in ("ymd", "dmy", "mdy"):
+        raise InputError(f"{facts.where}: 'part' or 'style' is not one that is known.")
+    return told
 
 
 def _refuse_repeated(features: FeatureMap) -> None:

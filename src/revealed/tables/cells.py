@@ -1,4 +1,8 @@
-"""What stands in a cell: a number as people and spreadsheets write it, a word, or a gap."""
+"""What stands in a cell: a number as people and spreadsheets write it, a word, or a gap.
+
+Python's own `float` takes more than people mean by a number: `1_6`, digits of other scripts,
+`infinity`. Here a number consists of ASCII digits, marks, a sign and an exponent.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +10,50 @@ import math
 import re
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from .names import plain_name
 
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a"})
+MISSING = frozenset({"", "na", "n/a", "n.a.", "nan", "null", "none", "#n/a"})
 """Cells, in small letters, that stand for a missing number."""
 TRUTH = {"true": 1.0, "false": 0.0}
-_BLANK_GROUPS = re.compile(r"([+-]?\d{1,3})((?:[ '’\u00a0\u2009\u202f]\d{3})+)([.,]\d+)?")
+ENDLESS = {"inf": math.inf, "-inf": -math.inf, "Inf": math.inf, "-Inf": -math.inf}
+"""As pandas, numpy and R write numbers without end; nobody else writes such a number."""
+LONGEST_UNIT = 24
+_BLANKS = " '’\u00a0\u2009\u202f"
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_BLANK_GROUPS = re.compile(rf"([+-]?\d{{1,3}})((?:[{_BLANKS}]\d{{3}})+)([.,]\d+)?", re.ASCII)
 """1 234 567,8 and 1'234.5"""
-_POINT_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d*)?")
+_POINT_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d*)?", re.ASCII)
 """1.234,5 and, in a file with decimal commas, 1.234"""
-_COMMA_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,})")
-"""1,234.5 and 1,234,567; a lone 1,234 may be either and is left to whoever wrote it."""
+_COMMA_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,})", re.ASCII)
+"""1,234.5 and 1,234,567; a lone 1,234 may be either, and what is beside it decides."""
+_LONE_GROUP = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
+_MARKS_APART = r"[+-]?[\d. ]*\d,(?:\d{1,2}|\d{4,})|[+-]?0,\d+|[+-]?\d{1,3}(?:\.\d{3})+,\d+"
 _DECIMAL_COMMA = {
-    ";": re.compile(r"[+-]?[\d. ]*\d,\d+"),
-    "\t": re.compile(r"[+-]?[\d. ]*\d,(?:\d{1,2}|\d{4,})|[+-]?0,\d+"),
+    ";": re.compile(r"[+-]?[\d. ]*\d,\d+", re.ASCII),
+    None: re.compile(_MARKS_APART, re.ASCII),
 }
-"""Numbers with a decimal comma, by what stands between cells. Between tabs a lone 1,234 may be a
-thousand, for English spreadsheets write tabs too; between commas it would need quotes, which nobody
-writes."""
+"""Numbers with a decimal comma. Between semicolons any such number has one; elsewhere a lone 1,234
+may be a thousand, for English spreadsheets write tabs and quotes too."""
+_LETTER = r"[^\W\d_]|[%‰°€$£¥₹]"
+_SUFFIX = re.compile(
+    rf"(?P<number>[+-]?[\d.](?:[\d.,{_BLANKS}]*\d)?\.?(?:[eE][+-]?\d+)?)(?![eEdDxX]\d|[eE]$)\s*"
+    rf"(?P<unit>(?:{_LETTER})(?:{_LETTER}|[/*^·.() \d²³-])*)",
+)
+"""A unit begins with a letter or a sign; 0x1, 1d5 and 1e are no numbers with units."""
+_PREFIX = re.compile(rf"(?P<unit>[€$£¥₹]|[A-Z]{{3}}) ?(?P<number>[+-]?\d(?:[\d.,{_BLANKS}]*\d)?)")
+
+
+class Quantity(NamedTuple):
+    """A number with its unit, which may be empty."""
+
+    value: float
+    unit: str
+    grouped: bool = False
+    """Whether marks set off its thousands."""
+    lone: bool = False
+    """Whether it is like 1,234: a thousand if the comma is no decimal mark."""
 
 
 def is_missing(cell: str) -> bool:
@@ -34,22 +62,47 @@ def is_missing(cell: str) -> bool:
 
 def number(cell: str, decimal: str = ".") -> float | None:
     """The number in a cell, None if there is none; the minus sign may be the one of typesetters."""
-    text = cell.strip().replace("\N{MINUS SIGN}", "-")
-    grouped = _BLANK_GROUPS.fullmatch(text)
-    if grouped:
-        text = grouped[1] + re.sub(r"\D", "", grouped[2]) + (grouped[3] or "")
+    found = _plain(_stripped(cell), decimal)
+    return None if found is None or found.lone else found.value
+
+
+def quantity(cell: str, decimal: str = ".") -> Quantity | None:
+    """The number in a cell with its unit, such as 69,6 USD/bbl; None if there is none."""
+    text = _stripped(cell)
+    found = _plain(text, decimal)
+    if found is not None:
+        return found
+    parts = _SUFFIX.fullmatch(text) or _PREFIX.fullmatch(text)
+    if parts is None or len(parts["unit"]) > LONGEST_UNIT:
+        return None
+    found = _plain(parts["number"], decimal)
+    return None if found is None else found._replace(unit=plain_name(parts["unit"]))
+
+
+def _stripped(cell: str) -> str:
+    return cell.strip().replace("\N{MINUS SIGN}", "-")
+
+
+def _plain(text: str, decimal: str) -> Quantity | None:
+    """A number without a unit."""
+    grouped, lone = False, False
+    blanks = _BLANK_GROUPS.fullmatch(text)
+    if blanks:
+        text, grouped = blanks[1] + re.sub(r"\D", "", blanks[2]) + (blanks[3] or ""), True
     if decimal == ",":
         if _POINT_GROUPS.fullmatch(text):
-            text = text.replace(".", "")
+            text, grouped = text.replace(".", ""), True
         elif "." in text:  # a decimal point among decimal commas: nobody can say what is meant
             return None
         text = text.replace(",", ".", 1)
     elif _COMMA_GROUPS.fullmatch(text):
-        text = text.replace(",", "")
-    try:
-        return float(text)
-    except ValueError:
-        return TRUTH.get(text.lower())
+        text, grouped = text.replace(",", ""), True
+    elif _LONE_GROUP.fullmatch(text):
+        text, grouped, lone = text.replace(",", ""), True, True
+    if _NUMBER.fullmatch(text):
+        return Quantity(float(text), "", grouped, lone)
+    value = TRUTH.get(text.lower(), ENDLESS.get(text))
+    return None if value is None else Quantity(value, "")
 
 
 def word(value: Any) -> str:
@@ -67,5 +120,16 @@ def word(value: Any) -> str:
 
 def has_decimal_comma(cell: str, delimiter: str) -> bool:
     """Whether a cell shows that its file writes decimal commas."""
-    told = _DECIMAL_COMMA.get(delimiter)
-    return told is not None and "," in cell and told.fullmatch(cell.strip()) is not None
+    if "," not in cell:
+        return False
+    shown = _DECIMAL_COMMA.get(delimiter, _DECIMAL_COMMA[None])
+    text = _stripped(cell)
+    if shown.fullmatch(text):
+        return True
+    parts = _SUFFIX.fullmatch(text) or _PREFIX.fullmatch(text)
+    return parts is not None and shown.fullmatch(parts["number"]) is not None
+
+
+def has_decimal_point(cell: str) -> bool:
+    """Whether a cell is a number with a decimal point."""
+    return "." in cell and "," not in cell and _NUMBER.fullmatch(_stripped(cell)) is not None

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputError
-from .cells import TRUTH, has_decimal_comma, is_missing, number
+from .cells import TRUTH, has_decimal_comma, is_missing
+from .columns import Column, WordSearch, notes_of
 from .dialect import SAVE_ANEW, dialect_of
 from .names import plain_name
 from .table import Table, checked_names, place, require
@@ -22,10 +23,15 @@ LONGEST = 10_000_000
 
 
 class CsvFile:
-    """Comma, semicolon, tab or bar separated values with a line of names."""
+    """Comma, semicolon, tab or bar separated values with a line of names.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    A `lenient` file refuses no row: what cannot be read is left empty, and the table says so.
+    """
+
+    def __init__(self, path: Path, *, lenient: bool = False) -> None:
+        self.path, self._lenient = path, lenient
+        self._broken: dict[int, str] = {}
+        self._comma = ""
         csv.field_size_limit(LONGEST)
         self._dialect = dialect_of(path)
         (_, header), *first = [*itertools.islice(self._records(), 2)] or [(0, [])]
@@ -33,7 +39,7 @@ class CsvFile:
             header.pop()  # columns without a name at the end, as spreadsheets leave them
         self.names = checked_names(path, header)
         for line, row in first:
-            self._check_length(line, row)
+            self._checked(line, row)
         self._there = frozenset(self.names)
         self._words: frozenset[str] | None = None
 
@@ -42,16 +48,54 @@ class CsvFile:
         place = {name: k for k, name in enumerate(self.names)}
         at, at_text = [place[name] for name in numbers], [place[name] for name in text]
         decimal = self._decimal(at)
+        columns = [Column(name, decimal) for name in numbers]
         blocks, lines = [np.zeros((0, len(at)))], []
         words: dict[str, list[str]] = {name: [] for name in text}
         for first, rows in self._blocks():
-            blocks.append(self._numbers(rows, first, at, decimal))
+            read = [c.add([row[k] for row in rows]) for c, k in zip(columns, at, strict=True)]
+            blocks.append(np.column_stack(read) if read else np.zeros((len(rows), 0)))
             lines += first
             for name, k in zip(text, at_text, strict=True):
                 words[name] += [plain_name(row[k]) for row in rows]
+        values = np.concatenate(blocks)
+        for j, column in enumerate(columns):
+            column.finish(values[:, j])
+        place_of = np.array(lines, int)
         return Table(
-            self.path.name, np.concatenate(blocks), tuple(numbers), words, np.array(lines, int)
+            self.path.name,
+            values,
+            tuple(numbers),
+            words,
+            place_of,
+            self._faults(columns, place_of),
+            tuple(self._notes(columns)),
+            {column.name: column.unit for column in columns if column.unit},
         )
+
+    def _faults(self, columns: list[Column], lines: np.ndarray) -> dict[int, str]:
+        """What is wrong, by row; the first fault is raised unless the file is read leniently."""
+        broken = {
+            int(row): self._broken[line] for row, line in enumerate(lines) if line in self._broken
+        }
+        found: dict[int, str] = dict(broken)
+        for column in columns:
+            for row, said in column.faults.items():
+                found.setdefault(row, f"column {column.name!r}: {said}")
+        if found and not self._lenient:
+            row, rows = min(found), len(found)
+            more = "" if rows == 1 else f" ({rows:,} rows with such cells in all)"
+            raise InputError(
+                f"{place(self.path.name, row, None, lines)}, {found[row]}{more} Correct it, or "
+                "leave such rows out with --skip-bad."
+            )
+        return found
+
+    def _notes(self, columns: list[Column]) -> list[str]:
+        """What was assumed about how numbers are written."""
+        told = notes_of(columns)
+        if self._comma:
+            told.insert(0, f"a comma is the decimal mark, as in {self._comma!r}")
+        return [f"{self.path.name}: {note}." for note in told]
 
     def is_text(self, name: str) -> bool:
         if name not in self._there:
@@ -62,18 +106,15 @@ class CsvFile:
 
     def _find_words(self) -> frozenset[str]:
         """Columns of words, all in one pass: a table may have thousands of columns."""
-        undecided, worded = set(range(len(self.names))), set()
+        undecided = {k: WordSearch() for k in range(len(self.names))}
         for _, rows in self._blocks():
-            for k in list(undecided):
+            for k, search in list(undecided.items()):
                 cells = [row[k] for row in rows if not is_missing(row[k])]
-                cells = [cell for cell in cells if cell.strip().lower() not in TRUTH]
-                if any(number(cell, mark) is not None for cell in cells for mark in ".,"):
-                    undecided.remove(k)
-                elif cells:
-                    worded.add(k)
+                if search.add([cell for cell in cells if cell.strip().lower() not in TRUTH]):
+                    del undecided[k]
             if not undecided:
                 break
-        return frozenset(self.names[k] for k in undecided & worded)
+        return frozenset(self.names[k] for k, search in undecided.items() if search.is_text)
 
     def _blocks(self) -> Iterator[tuple[list[int], list[list[str]]]]:
         """Line numbers and rows, a block at a time, each row as long as the header."""
@@ -81,9 +122,8 @@ class CsvFile:
         for count, (line, row) in enumerate(self._records()):
             if count == 0:
                 continue
-            self._check_length(line, row)
             lines.append(line)
-            rows.append(row)
+            rows.append(self._checked(line, row))
             if len(rows) == BLOCK:
                 yield lines, rows
                 lines, rows = [], []
@@ -122,78 +162,39 @@ class CsvFile:
                 ) from error
 
     def _decimal(self, at: list[int]) -> str:
-        """A comma where some number of these columns has one for its point; else a point."""
+        """A comma where some number of these columns, or of those read before, has one for its
+        point; else a point."""
         mark = self._dialect.delimiter
-        if mark == "," or not self._has_commas():
-            return "."
-        rows = (row for count, (_, row) in enumerate(self._records()) if count)
-        found = any(has_decimal_comma(cell, mark) for row in rows for cell in _cells(row, at))
-        return "," if found else "."
+        if not self._comma and self._has_commas('"' if mark == "," else ","):
+            rows = (row for count, (_, row) in enumerate(self._records()) if count)
+            cells = (cell for row in rows for cell in _cells(row, at))
+            self._comma = next((c.strip() for c in cells if has_decimal_comma(c, mark)), "")
+        return "," if self._comma else "."
 
-    def _has_commas(self) -> bool:
-        """Whether any line but the first has a comma: a quick look that often spares a long one."""
+    def _has_commas(self, mark: str) -> bool:
+        """Whether any line but the first has a mark without which no number has a comma: a quick
+        look that often spares a long one."""
         with open(self.path, newline="", encoding=self._dialect.encoding, errors="replace") as file:
-            return any("," in line for line in itertools.islice(file, 1, None))
+            return any(mark in line for line in itertools.islice(file, 1, None))
 
-    def _numbers(
-        self, rows: list[list[str]], lines: list[int], at: list[int], decimal: str
-    ) -> np.ndarray:
-        values = np.empty((len(rows), len(at)))
-        for j, k in enumerate(at):
-            cells = [row[k] for row in rows]
-            try:
-                if decimal == "," and any("." in cell for cell in cells):
-                    raise ValueError("a point that is no decimal point")
-                values[:, j] = np.array(cells, dtype=np.float64)
-            except ValueError:
-                values[:, j] = self._slowly(cells, lines, self.names[k], decimal)
-        return values
-
-    def _slowly(self, cells: list[str], lines: list[int], column: str, decimal: str) -> list[float]:
-        """Numbers as people write them, NaN for gaps; a cell that is neither is refused."""
-        found = []
-        for row, cell in enumerate(cells):
-            value = float("nan") if is_missing(cell) else number(cell, decimal)
-            if value is None:
-                at = place(self.path.name, row, column, np.array(lines))
-                raise InputError(
-                    f"{at}: expected a number, got {_short(cell)}.{_hint(cell, decimal)}"
-                )
-            found.append(value)
-        return found
-
-    def _check_length(self, line: int, row: list[str]) -> None:
-        """Refuse a row that has not a cell for every name; more may be there if they are empty."""
+    def _checked(self, line: int, row: list[str]) -> list[str]:
+        """A row with a cell for every name, more only if they are empty. Another is refused, or
+        read as empty where the file is read leniently."""
         size = len(self.names)
         if len(row) >= size and not any(map(str.strip, row[size:])):
-            return
+            return row
         many = "more" if len(row) > size else "fewer"
         columns = "1 column" if size == 1 else f"{size} columns"
-        told = (
-            f"{self.path.name}, line {line}: {len(row)} cells, {many} than the {columns} of the "
-            "first line."
-        )
+        told = f"{len(row)} cells, {many} than the {columns} of the first line."
         if size == 1:
             told += " Does the first line name the columns?"
         elif self._dialect.delimiter == "," and len(row) > size:
             told += " A decimal comma, or text with a comma that is not in quotes?"
-        raise InputError(told)
+        if not self._lenient:
+            raise InputError(f"{self.path.name}, line {line}: {told}")
+        self._broken[line] = told
+        return [""] * size
 
 
 def _cells(row: list[str], at: list[int]) -> Iterator[str]:
     return (row[k] for k in at if k < len(row))
-
-
-def _hint(cell: str, decimal: str) -> str:
-    """What may be wrong with a cell of figures that is no number."""
-    if not all(letter in "0123456789.,+- " for letter in cell):
-        return ""
-    if decimal == ",":
-        return " Other numbers of this file have a decimal comma: use one or the other."
-    if "," in cell:
-        return " Is that a decimal comma, or does it set off thousands? Write neither."
-    return ""
-
-
-def _short(cell: str) -> str:
-    return repr(cell if len(cell) <= 40 else cell[:37] + "...")

@@ -1,7 +1,7 @@
 """Decisions by name: a column for each variable, or a line for each entry that is not 0.
 
-    wide    day, route_a, route_b, ...          one row a decision
-    long    day, variable, value                one row an entry; what is not listed is 0
+    wide    day, route_a, route_b, ...          one row per decision
+    long    day, variable, value                one row per entry; what is not listed is 0
 
 Letters: B decisions, n variables.
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InputError
+from .gaps import Bad, found_gaps
 from .names import did_you_mean, listed
 from .table import Table, TableFile, in_all
 
@@ -46,18 +47,20 @@ def is_long(file: TableFile) -> bool:
     return all(name in file.names for name in LONG)
 
 
-def read_decisions(file: TableFile, variables: Sequence[str], key: str | None) -> DecisionTable:
+def read_decisions(
+    file: TableFile, variables: Sequence[str], key: str | None, bad: Bad | None = None
+) -> DecisionTable:
     """The decisions of a table for the model's `variables`; `key` names the column that tells
-    decisions apart."""
+    decisions apart. Decisions that cannot be read are refused, or entered in `bad` and left NaN."""
     check_names(file, variables, key)
     if is_long(file):
-        return _read_long(file, variables, key)
+        return _read_long(file, variables, key, bad)
     table = file.read(variables, [key] if key else [])
-    _refuse_missing(table)
+    _refuse_missing(table, bad, key)
     keys = None
     if key:
         keys = table.text[key]
-        _refuse_repeated(table, keys, key)
+        _refuse_repeated(table, keys, key, bad)
     return DecisionTable(table.numbers, keys, table, np.arange(len(table)))
 
 
@@ -86,7 +89,9 @@ def unused(file: TableFile, variables: Sequence[str], key: str | None) -> list[s
     return [name for name in file.names if name not in known]
 
 
-def _read_long(file: TableFile, variables: Sequence[str], key: str | None) -> DecisionTable:
+def _read_long(
+    file: TableFile, variables: Sequence[str], key: str | None, bad: Bad | None
+) -> DecisionTable:
     if key is None:
         others = [name for name in file.names if name not in LONG]
         if len(others) != 1:
@@ -97,54 +102,70 @@ def _read_long(file: TableFile, variables: Sequence[str], key: str | None) -> De
             )
         key = others[0]
     table = file.read(["value"], [key, "variable"])
-    _refuse_missing(table)
+    lines: Bad | None = None if bad is None else {}
+    _refuse_missing(table, lines, key)
     place = {name: j for j, name in enumerate(variables)}
     numbers: dict[str, int] = {}
     rows = np.array([numbers.setdefault(word, len(numbers)) for word in table.text[key]], int)
     for line, name in enumerate(table.text["variable"]):
         if name not in place:
-            raise InputError(
-                f"{table.where(line, 'variable')}: {_unknown(file, [name], variables, 'variable')}"
-            )
-    columns = np.array([place[name] for name in table.text["variable"]], int)
+            said = _unknown(file, [name], variables, "variable")
+            if lines is None:
+                raise InputError(f"{table.where(line, 'variable')}: {said}")
+            lines.setdefault(line, said)
+    good = np.setdiff1d(np.arange(len(table)), [*lines]) if lines else np.arange(len(table))
+    columns = np.array([place[table.text["variable"][k]] for k in good], int)
     values = np.zeros((len(numbers), len(variables)))
-    _refuse_twice(table, rows * len(variables) + columns)
-    values[rows, columns] = table.numbers[:, 0]
+    _refuse_twice(table, good, rows[good] * len(variables) + columns, lines)
+    values[rows[good], columns] = table.numbers[good, 0]
     starts = np.unique(rows, return_index=True)[1] if len(rows) else np.zeros(0, int)
+    for line, said in (lines or {}).items():
+        values[rows[line]] = np.nan
+        if bad is not None:
+            bad.setdefault(int(rows[line]), f"{table.where(line).partition(', ')[2]}: {said}")
     return DecisionTable(values, list(numbers), table, starts)
 
 
-def _refuse_twice(table: Table, entry: np.ndarray) -> None:
+def _refuse_twice(table: Table, lines: np.ndarray, entry: np.ndarray, bad: Bad | None) -> None:
     order = np.argsort(entry, kind="stable")
     twice = np.flatnonzero(np.diff(entry[order]) == 0)
-    if twice.size:
-        first, second = order[twice[0]], order[twice[0] + 1]
-        raise InputError(
-            f"{table.where(int(second))}: the same entry of the same decision is given before, at "
-            f"{table.where(int(first))}. Keep one."
+    for k in twice:
+        first, second = (int(lines[order[at]]) for at in (k, k + 1))
+        said = (
+            f"the same entry of the same decision is given before, at {table.where(first)}. Keep "
+            "one."
         )
+        if bad is None:
+            raise InputError(f"{table.where(second)}: {said}")
+        bad.setdefault(second, said)
 
 
-def _refuse_missing(table: Table) -> None:
+def _refuse_missing(table: Table, bad: Bad | None, key: str | None) -> None:
+    if bad is not None:
+        found_gaps(table, key, bad)
+        return
     gaps = np.argwhere(~np.isfinite(table.numbers))
     if gaps.size:
         row, column = gaps[0]
         got = "is empty" if np.isnan(table.numbers[row, column]) else "is not finite"
         raise InputError(
             f"{table.where(int(row), table.columns[column])} {got}; a decision needs a number for "
-            f"every variable{in_all(len(gaps))}."
+            f"every variable{in_all(len(gaps))}. Fill it in, or leave such rows out with "
+            "--skip-bad."
         )
 
 
-def _refuse_repeated(table: Table, keys: list[str], key: str) -> None:
+def _refuse_repeated(table: Table, keys: list[str], key: str, bad: Bad | None) -> None:
     seen: dict[str, int] = {}
     for row, word in enumerate(keys):
-        if word in seen:
-            raise InputError(
-                f"{table.where(row, key)}: {word!r} is there before, at "
-                f"{table.where(seen[word], key)}. Every decision needs a {key} of its own."
-            )
-        seen[word] = row
+        if word in seen and not (bad and row in bad):
+            said = f"{word!r} is there before, at {table.where(seen[word], key)}."
+            if bad is None:
+                raise InputError(
+                    f"{table.where(row, key)}: {said} Every decision needs a {key} of its own."
+                )
+            bad[row] = said
+        seen.setdefault(word, row)
 
 
 def _unknown(file: TableFile, unknown: list[str], variables: Sequence[str], what: str) -> str:

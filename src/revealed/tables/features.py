@@ -1,27 +1,24 @@
 """From columns of contexts to the numbers a model learns from, and the same again for new ones.
 
 A column of numbers is centred and scaled; a column of words becomes one column of 0 and 1 for each
-word but the first. What was learnt about the columns is plain data, kept with the model.
+word but the first; a column of dates becomes its weekdays and months, on request. What was learnt
+about the columns is plain data, kept with the model.
 
 Letters: B rows, d features.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
-from .table import Table, TableFile, in_all, require
-
-MOST_LEVELS = 50
-"""Different words of one column; more are names, not categories."""
-DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b.*|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})\b.*")
-"""2026-03-02, 2.3.2026, 03/02/26 08:30: a new one comes every day, so none is ever met again."""
+from .dates import part_of
+from .gaps import Bad, blanked, found_gaps, refuse_gaps
+from .table import Table, TableFile, require
 
 
 @dataclass(frozen=True)
@@ -33,28 +30,46 @@ class Feature:
     scale: float = 1.0
     levels: tuple[str, ...] = ()
     """Words of a category, the reference first; empty for a number."""
+    fill: float | str | None = None
+    """What an empty cell counts as; None where it is refused."""
+    column: str = ""
+    """Of the dates that it is a part of; empty where it is a column itself."""
+    part: str = ""
+    """"weekday" or "month" of a date."""
+    style: str = ""
+    """How the dates are written: "ymd", "dmy" or "mdy"."""
+
+    @property
+    def source(self) -> str:
+        """The column of the table that it is read from."""
+        return self.column or self.name
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of what the model sees of it."""
         return tuple(f"{self.name}={level}" for level in self.levels[1:]) or (self.name,)
 
-    def encode(self, numbers: np.ndarray | None, words: Sequence[str], table: Table) -> np.ndarray:
-        """(B, columns) numbers of order one."""
+    def encode(self, numbers: np.ndarray | None, words: Sequence[str]) -> np.ndarray:
+        """(B, columns) numbers of order one. A weekday or month that was never seen counts as an
+        average one."""
         if not self.levels:
             assert numbers is not None
             return ((numbers - self.mean) / self.scale)[:, None]
-        place = {level: k for k, level in enumerate(self.levels)}
-        for row, word in enumerate(words):
-            if word not in place:
-                raise InputError(
-                    f"{table.where(row, self.name)}: the model has learnt from "
-                    f"{', '.join(map(repr, self.levels))}; got {word!r}."
-                )
         if len(self.levels) == 1:
             return np.zeros((len(words), 1))  # the same word everywhere: a column that says nothing
-        chosen = np.array([place[word] for word in words], int)
-        return (chosen[:, None] == np.arange(1, len(self.levels))).astype(float)
+        place = {level: k for k, level in enumerate(self.levels)}
+        chosen = np.array([place.get(word, -1) for word in words], int)
+        coded = (chosen[:, None] == np.arange(1, len(self.levels))).astype(float)
+        coded[chosen < 0] = 1.0 / len(self.levels)
+        return coded
+
+    def words_of(self, table: Table) -> list[str]:
+        """Its words in a table, as far as they can be read."""
+        words = table.text.get(self.source, [])
+        if not self.part:
+            return words
+        known = {word: part_of(word, self.part, self.style) or "" for word in set(words)}
+        return [known[word] for word in words]
 
 
 @dataclass(frozen=True)
@@ -68,14 +83,57 @@ class FeatureMap:
         """(d,) names of the numbers that the model sees."""
         return tuple(name for feature in self.features for name in feature.columns)
 
-    def read(self, file: TableFile, key: str | None = None) -> tuple[np.ndarray, Table]:
-        """(B, d) features of a table, and the table; gaps are refused with their place."""
-        words = [feature.name for feature in self.features if feature.levels]
+    def read(
+        self, file: TableFile, key: str | None = None, bad: Bad | None = None
+    ) -> tuple[np.ndarray, Table]:
+        """(B, d) features of a table, and the table. What cannot be read is refused with its
+        place, or entered in `bad`, by row; its features are those of an average row then."""
+        words = [feature.source for feature in self.features if feature.levels]
         numbers = [feature.name for feature in self.features if not feature.levels]
+        words = list(dict.fromkeys(words))
         require(file.path, file.names, [*numbers, *words])
         table = file.read(numbers, [*words, *([key] if key and key not in words else [])])
-        refuse_gaps(table)
-        return self.encode(table), table
+        return self.of(table, key, bad)
+
+    def of(self, table: Table, key: str | None, bad: Bad | None) -> tuple[np.ndarray, Table]:
+        """The same for a table that was read; the table with its gaps filled."""
+        fill = {f.source: f.fill for f in self.features if f.fill is not None and not f.part}
+        table = table.filled(fill)
+        if bad is None:
+            refuse_gaps(table)
+        else:
+            found_gaps(table, key, bad)
+        self._find_unknown(table, bad)
+        return self.encode(table if not bad else blanked(table, bad, self._usual)), table
+
+    @property
+    def _usual(self) -> dict[str, float]:
+        return {f.name: f.mean for f in self.features if not f.levels}
+
+    def _find_unknown(self, table: Table, bad: Bad | None) -> None:
+        """Words that the model has not learnt from, and dates that are none."""
+        for feature in (feature for feature in self.features if feature.levels):
+            known = set(feature.levels)
+            for row, word in enumerate(feature.words_of(table)):
+                if word in known or (feature.part and word) or (bad and row in bad):
+                    continue
+                got = table.text[feature.source][row]
+                said = f"the model has learnt from {', '.join(map(repr, feature.levels))}"
+                if feature.part:
+                    said = "expected a date, written as in the rows learnt from"
+                if bad is None:
+                    place = table.where(row, feature.source)
+                    raise InputError(f"{place}: {said}; got {got!r}.")
+                bad[row] = f"column {feature.source!r}: {said}; got {got!r}."
+
+    def unseen_parts(self, table: Table) -> dict[str, int]:
+        """Weekdays and months that the model has never seen, with the number of rows."""
+        found: dict[str, int] = {}
+        for feature in (feature for feature in self.features if feature.part):
+            for word in feature.words_of(table):
+                if word and word not in feature.levels:
+                    found[word] = found.get(word, 0) + 1
+        return found
 
     def encode(self, table: Table) -> np.ndarray:
         """(B, d) features of a table that was read."""
@@ -83,7 +141,7 @@ class FeatureMap:
         parts = [np.zeros((len(table), 0))]
         for feature in self.features:
             column = table.numbers[:, place[feature.name]] if not feature.levels else None
-            parts.append(feature.encode(column, table.text.get(feature.name, ()), table))
+            parts.append(feature.encode(column, feature.words_of(table)))
         return np.ascontiguousarray(np.hstack(parts))
 
     def unscaled(self, table: Table, encoded: np.ndarray) -> np.ndarray:
@@ -102,87 +160,17 @@ class FeatureMap:
 
     def plain(self) -> list[dict[str, Any]]:
         """What JSON can hold of it."""
-        return [
-            {"name": f.name, "levels": list(f.levels)}
-            if f.levels
-            else {"name": f.name, "mean": f.mean, "scale": f.scale}
-            for f in self.features
-        ]
+        return [_plain(feature) for feature in self.features]
 
 
-def learn_features(
-    file: TableFile,
-    *,
-    key: str | None = None,
-    ignore: Sequence[str] = (),
-    apart: Iterable[str] = (),
-) -> tuple[FeatureMap, np.ndarray, Table]:
-    """Look at a table of contexts for the first time: its features, (B, d) numbers, the table.
-    Columns to `ignore` and columns `apart`, which are limits of the plan, are no features."""
-    require(file.path, file.names, ignore)
-    left_out = {key, *ignore, *apart}
-    chosen = [name for name in file.names if name not in left_out]
-    if not chosen:
-        raise InputError(
-            f"{file.path.name} has no column left to learn from. If costs are always the same, add "
-            "one that is 1 in every row."
-        )
-    words = [name for name in chosen if file.is_text(name)]
-    worded = set(words)
-    numbers = [name for name in chosen if name not in worded]
-    table = file.read(numbers, [*words, *([key] if key else [])])
-    if len(table) == 0:
-        raise InputError(f"{file.path.name} has column names but no rows.")
-    refuse_gaps(table)
-    place = {name: j for j, name in enumerate(numbers)}
-    features = tuple(
-        _category(name, table) if name in worded else _number(name, table.numbers[:, place[name]])
-        for name in chosen
-    )
-    learnt = FeatureMap(features)
-    return learnt, learnt.encode(table), table
-
-
-def refuse_gaps(table: Table) -> None:
-    """Refuse a context that is not a number in every column."""
-    gaps = np.argwhere(~np.isfinite(table.numbers))
-    if gaps.size:
-        row, column = gaps[0]
-        got = "is empty" if np.isnan(table.numbers[row, column]) else "is not finite"
-        raise InputError(
-            f"{table.where(int(row), table.columns[column])} {got}{in_all(len(gaps))}. Fill it in, "
-            "leave the row out, or leave the column out with --ignore."
-        )
-    for name, words in table.text.items():
-        if "" in words:
-            raise InputError(
-                f"{table.where(words.index(''), name)} is empty. Fill it in, or leave the column "
-                "out with --ignore."
-            )
-
-
-def _number(name: str, column: np.ndarray) -> Feature:
-    size = float(np.abs(column).max()) or 1.0
-    unit = column / size  # so that no square is too large or too small for a number
-    scale = float(unit.std())
-    if not scale > 1e-12:  # the same everywhere
-        return Feature(name, float(unit.mean()) * size)
-    return Feature(name, float(unit.mean()) * size, scale * size)
-
-
-def _category(name: str, table: Table) -> Feature:
-    levels = tuple(sorted(set(table.text[name])))
-    if all(DATE.fullmatch(level) for level in levels):
-        raise InputError(
-            f"{table.name}, column {name!r} holds dates such as {levels[0]!r}, which no new row "
-            f"will repeat. Leave it out with --ignore {name}, or name it with --id where it says "
-            "which row is which; what matters about a date, such as the weekday or the month, "
-            "needs a column of its own."
-        )
-    if len(levels) > MOST_LEVELS:
-        raise InputError(
-            f"{table.name}, column {name!r} holds {len(levels)} different words; that is no "
-            f"category to learn from. Leave it out with --ignore {name}, or name it with --id "
-            "where it says which row is which."
-        )
-    return Feature(name, levels=levels)
+def _plain(feature: Feature) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": feature.name}
+    if feature.levels:
+        told["levels"] = list(feature.levels)
+    else:
+        told |= {"mean": feature.mean, "scale": feature.scale}
+    if feature.fill is not None:
+        told["fill"] = feature.fill
+    if feature.part:
+        told |= {"column": feature.column, "part": feature.part, "style": feature.style}
+    return told

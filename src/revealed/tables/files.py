@@ -21,8 +21,9 @@ KINDS = {
 }
 
 
-def open_table(path: str | os.PathLike[str]) -> TableFile:
-    """The table in a CSV, Parquet or npz file, its columns named but not yet read."""
+def open_table(path: str | os.PathLike[str], *, lenient: bool = False) -> TableFile:
+    """The table in a CSV, Parquet or npz file, its columns named but not yet read; of a `lenient`
+    one, cells that cannot be read are left empty and named in `Table.faults`."""
     path = Path(path)
     if path.suffix.lower() not in KINDS:
         raise InputError(
@@ -36,4 +37,5 @@ def open_table(path: str | os.PathLike[str]) -> TableFile:
         )
     if path.stat().st_size == 0:
         raise InputError(f"{path.name} is empty: not even a line of column names is there.")
-    return KINDS[path.suffix.lower()](path)
+    kind = KINDS[path.suffix.lower()]
+    return CsvFile(path, lenient=lenient) if kind is CsvFile else kind(path)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from .decisions import LONG, DecisionTable, is_long
+from .gaps import Bad
 from .names import bare, did_you_mean, listed
 from .table import Table, TableFile
 
@@ -65,8 +66,14 @@ def _refuse_nearly_shared(contexts: TableFile, decisions: TableFile, taken: set[
             )
 
 
-def pair_rows(contexts: Table, decisions: DecisionTable, key: str | None) -> Pairing:
-    """Match every context with its decision; one without the other is refused."""
+def pair_rows(
+    contexts: Table,
+    decisions: DecisionTable,
+    key: str | None,
+    bad: tuple[Bad, Bad] | None = None,
+) -> Pairing:
+    """Match every context with its decision; one without the other is refused, or entered in
+    `bad`, of contexts and of decisions, and left out like whatever is there already."""
     if key is None or decisions.keys is None:
         if len(contexts) != len(decisions):
             raise InputError(
@@ -74,29 +81,60 @@ def pair_rows(contexts: Table, decisions: DecisionTable, key: str | None) -> Pai
                 f"{len(decisions)}. Rows are matched by order; give both tables a column that "
                 "tells rows apart, and name it with --id."
             )
-        return Pairing(np.arange(len(contexts)), np.arange(len(contexts)))
-    place = {word: row for row, word in enumerate(decisions.keys)}
+        rows = np.arange(len(contexts))
+        return _without(Pairing(rows, rows), bad)
+    place: dict[str, int] = {}
+    for row, word in enumerate(decisions.keys):
+        place.setdefault(word, row)
     words, seen = contexts.text[key], {}
     for row, word in enumerate(words):
+        if bad is not None and row in bad[0] and word == "":
+            continue
+        said = None
         if word in seen:
-            raise InputError(
-                f"{contexts.where(row, key)}: {word!r} is there before, at "
-                f"{contexts.where(seen[word], key)}. Every context needs a {key} of its own."
-            )
-        if word not in place:
-            raise InputError(
-                f"{contexts.where(row, key)}: {decisions.table.name} has no decision for "
-                f"{word!r}{_unlike(word, decisions)}."
-            )
-        seen[word] = row
-    alone = [word for word in decisions.keys if word not in seen]
-    if alone:
+            said = f"{word!r} is there before, at {contexts.where(seen[word], key)}."
+            more = f" Every context needs a {key} of its own."
+        elif word not in place:
+            said, more = f"{decisions.table.name} has no decision for {word!r}", ""
+            more = f"{_unlike(word, decisions)}. Leave such rows out with --skip-bad."
+        if said is not None and bad is None:
+            raise InputError(f"{contexts.where(row, key)}: {said}{more}")
+        if said is not None and bad is not None:
+            bad[0].setdefault(row, f"{said.rstrip('.')}.")
+        seen.setdefault(word, row)
+    _refuse_alone(contexts, decisions, place, seen, bad)
+    there = [row for row, word in enumerate(words) if seen.get(word) == row and word in place]
+    pairing = Pairing(np.array(there, int), np.array([place[words[row]] for row in there], int))
+    return _without(pairing, bad)
+
+
+def _refuse_alone(
+    contexts: Table,
+    decisions: DecisionTable,
+    place: dict[str, int],
+    seen: dict[str, int],
+    bad: tuple[Bad, Bad] | None,
+) -> None:
+    """Refuse decisions that have no context."""
+    alone = [word for word in place if word not in seen]
+    if alone and bad is None:
         where = decisions.where(place[alone[0]])
         raise InputError(
             f"{where}: {contexts.name} has no context for {alone[0]!r} ({len(alone)} such "
-            "decisions in all)."
+            "decisions in all). Leave them out with --skip-bad."
         )
-    return Pairing(np.arange(len(words)), np.array([place[word] for word in words], int))
+    if bad is not None:
+        for word in alone:
+            bad[1].setdefault(place[word], f"{contexts.name} has no context for {word!r}.")
+
+
+def _without(pairing: Pairing, bad: tuple[Bad, Bad] | None) -> Pairing:
+    """The pairs of which neither row is bad."""
+    if bad is None:
+        return pairing
+    pairs = zip(pairing.contexts.tolist(), pairing.decisions.tolist(), strict=True)
+    good = [k for k, (c, d) in enumerate(pairs) if c not in bad[0] and d not in bad[1]]
+    return Pairing(pairing.contexts[good], pairing.decisions[good])
 
 
 def _unlike(word: str, decisions: DecisionTable) -> str:

@@ -6,8 +6,8 @@ numbers or text. Letters: B rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -31,6 +31,14 @@ class Table:
     """Columns that were asked for as text."""
     lines: np.ndarray | None = None
     """(B,) line of the file in which each row begins; None where a file has no lines."""
+    faults: dict[int, str] = field(default_factory=dict)
+    """What could not be read, by row, where a file is read leniently."""
+    notes: tuple[str, ...] = ()
+    """What was assumed about how numbers are written."""
+    units: dict[str, str] = field(default_factory=dict)
+    """Units that were left out, by column."""
+    by_row: bool = False
+    """Whether `lines` are numbers of rows, for the file has no lines."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -38,7 +46,47 @@ class Table:
     def where(self, row: int, column: str | None = None) -> str:
         """`contexts.csv, line 7, column 'load'`; rows are counted from 1 where there are no
         lines."""
-        return place(self.name, row, column, self.lines)
+        told = place(self.name, row, column, self.lines)
+        return told.replace(", line ", ", row ", 1) if self.by_row else told
+
+    def with_numbers(self, numbers: np.ndarray) -> Table:
+        """The same table with other numbers."""
+        return replace(self, numbers=numbers)
+
+    def filled(self, fill: Mapping[str, float | str]) -> Table:
+        """The table with its empty cells filled, by column; rows with faults stay as they are."""
+        if not fill:
+            return self
+        numbers, whole = self.numbers.copy(), np.ones(len(self), bool)
+        whole[list(self.faults)] = False
+        for j, name in enumerate(self.columns):
+            if name in fill:
+                numbers[np.isnan(numbers[:, j]) & whole, j] = fill[name]
+        text = {
+            name: [
+                str(fill[name]) if not word and whole[row] else word
+                for row, word in enumerate(words)
+            ]
+            if name in fill
+            else words
+            for name, words in self.text.items()
+        }
+        return replace(self, numbers=numbers, text=text)
+
+    def take(self, rows: np.ndarray) -> Table:
+        """Some of its rows, whose places in the file stay what they are."""
+        lines = np.arange(1, len(self) + 1) if self.lines is None else self.lines
+        text = {name: [words[row] for row in rows] for name, words in self.text.items()}
+        place = {int(row): k for k, row in enumerate(rows)}
+        faults = {place[row]: said for row, said in self.faults.items() if row in place}
+        return replace(
+            self,
+            faults=faults,
+            numbers=self.numbers[rows],
+            text=text,
+            lines=lines[rows],
+            by_row=self.by_row or self.lines is None,
+        )
 
 
 def place(name: str, row: int, column: str | None, lines: np.ndarray | None) -> str:
