@@ -35,9 +35,8 @@ lights = np.isin(head, rng.choice(SIDE * SIDE, 30, replace=False))
 hill = 25 * np.exp(-((node // SIDE - 5) ** 2 + (node % SIDE - 7) ** 2) / 9).ravel()
 table = np.column_stack([length, length * main, lights, np.maximum(hill[head] - hill[tail], 0)])
 origin, goal = rng.permuted(np.tile(np.arange(SIDE * SIDE), (TRIPS, 1)), axis=1)[:, :2].T
-trips = rv.problems.shortest_path(
-    np.stack([tail, head], 1), source=origin, target=goal, n_nodes=SIDE * SIDE
-)
+streets = np.stack([tail, head], 1)
+trips = rv.problems.shortest_path(streets, source=origin, target=goal, n_nodes=SIDE * SIDE)
 moods = np.exp(0.15 * rng.standard_normal((TRIPS, len(tail))))  # nobody drives like a model
 routes = trips.solve(moods * (table @ TASTE)).x
 
@@ -61,17 +60,12 @@ figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
 trip = int(np.argmax((taken == routes[new]).all(axis=1) * (shortest != routes[new]).sum(axis=1)))
 axes[0].contourf(hill.reshape(SIDE, SIDE), levels=[3, 8, 13, 18, 25], cmap="Greens", alpha=0.35)
 drawn = (tail >= 0, main, shortest[trip] > 0.5, taken[trip] > 0.5)
-for used, color, width in zip(
-    drawn, ("#d9dde2", "#aab2bb", ORANGE, BLUE), (1, 3, 5, 2), strict=True
-):
-    ends = np.stack([tail[used], head[used]])
+look = (("#d9dde2", 1), ("#aab2bb", 3), (ORANGE, 5), (BLUE, 2))
+for used, (color, width) in zip(drawn, look, strict=True):
+    ends = streets[used].T
     axes[0].plot(ends % SIDE, ends // SIDE, color=color, lw=width, solid_capstyle="round")
 axes[0].plot(head[lights] % SIDE, head[lights] // SIDE, "o", color=INK, ms=4)
-caption(
-    axes[0],
-    "A new trip",
-    "blue: predicted and driven; orange: shortest; dots: lights; green: a hill",
-)
+caption(axes[0], "A new trip", "blue: predicted and driven; orange: shortest; dots: lights")
 bare(axes[0])
 axes[0].set(xlim=(-0.5, SIDE - 0.5), ylim=(-0.5, SIDE - 0.5))
 axes[1].barh(FEATURES[1:], model.coef_[1:] / TASTE[1:], color=BLUE, height=0.5)

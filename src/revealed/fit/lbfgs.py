@@ -23,6 +23,7 @@ from .bound import lower_bound
 from .certificate import Certificate, Convergence, describe
 from .contexts import check_data
 from .curvature import has_metric, price_of_metric, sampled_metric
+from .decisions import counting
 from .evaluation import DistanceLoss, Evaluator
 from .history import History, StopReason
 from .models import ConvexModel, CostModel, Slope
@@ -107,6 +108,7 @@ def lbfgs(
     check_number(tol, "tol", " 0 runs up to `max_iter`.")
     if features is None:
         check_data(len(Z), sets)
+        Z, sets, _ = counting(Z, sets)
         features = model.prepare(Z, sets.n_parameters)
     evaluator = evaluator or Evaluator(sets, loss, cache=True, threads=threads)
     # Threads of the linear algebra wait for work in a loop, on the cores that projections use.

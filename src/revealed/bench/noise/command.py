@@ -51,9 +51,10 @@ def run(args: argparse.Namespace) -> int:
     tasks = [(setting, seed) for setting in settings for seed in seeds]
     results: list[Any] = []
     # Processes, each with one thread: forked ones would hang after the kernels' threads began.
-    for row in Parallel(n_jobs=args.jobs, return_as="generator")(
+    found: Any = Parallel(n_jobs=args.jobs, return_as="generator")(
         delayed(compare)(setting, seed, test) for setting, seed in tasks
-    ):
+    )
+    for row in found:
         results.append(row)
         if row["seed"] == seeds[-1]:
             print(f"  {row['setting']}: done", file=sys.stderr, flush=True)
