@@ -13,7 +13,9 @@ import pytest
 
 from revealed.bench.epochs import command as epochs
 from revealed.bench.epochs import pyepo
-from revealed.bench.learning import margins, noise
+from revealed.bench.learning import margins
+from revealed.bench.minimum import page as minimum
+from revealed.bench.noise import page as noise
 from revealed.bench.portfolio import command as portfolio
 from revealed.bench.projection.page import page
 from revealed.bench.routes import page as routes
@@ -24,6 +26,7 @@ RESULTS = ROOT / "benchmarks/results"
 BENCHMARKS = (ROOT / "benchmarks/README.md").read_text("utf-8")
 WRITTEN = {
     "margins": (margins.make_page, "docs/margins.md"),
+    "minimum": (minimum.make_page, "docs/pocs.md"),
     "noise": (noise.make_page, "docs/noise.md"),
     "portfolio": (portfolio.make_page, "docs/portfolio.md"),
     "routes": (routes.make_page, "docs/routes.md"),
