@@ -81,6 +81,9 @@ class OptimalitySet:
     """(B,) how far each decision was moved to obey its constraints; 0 where it did."""
     weights: np.ndarray
     """(B,) what each sample counts in losses and fits; 1 unless `infeasible="weigh"`."""
+    qualified: np.ndarray
+    """(B,) whether the set is known to hold every cost that explains the decision: always, unless
+    curved constraints leave no interior around it (see `revealed.qualification`)."""
     rows: LinearProgram
     """The rows and bounds that `entry_state` and `row_active` are about: those of the problem, or
     for curved constraints their tangents at the decisions."""
@@ -115,6 +118,7 @@ class OptimalitySet:
         self.decisions, self.repaired, self.weights = settle(problem, X, self.tol, infeasible)
         self.rows, self.normals = problem.tangent(self.decisions, self.tol)
         self._read_states()
+        self.qualified = self._qualified()
         self.gradient = self._gradient()
         self.metric, self.lifted = None, None
         if len(self) and not self.is_plain:
@@ -129,6 +133,15 @@ class OptimalitySet:
         found = read_states(self.rows, X, self.tol)
         self.entry_state, self.row_active, self.snapped, self.nearest_free = found
         self.row_used = np.asarray(self.row_active.any(axis=0))
+
+    def _qualified(self) -> np.ndarray:
+        if self.rows is self.problem or not hasattr(self.problem, "cones"):
+            return np.ones(len(self), bool)
+        from .qualification import qualified, warn_unqualified
+
+        result = qualified(self)
+        warn_unqualified(result)
+        return result
 
     def _gradient(self) -> AffineMap | None:
         own = self.problem.gradient(self.decisions)
@@ -240,6 +253,12 @@ class OptimalitySet:
                 f"{moved.size} decisions (first: {moved[0]}) broke their constraints and were "
                 f"moved to obey them, by up to {self.repaired.max():.3g}."
             )
+        doubtful = np.flatnonzero(~self.qualified)
+        if doubtful.size:
+            lines.append(
+                f"{doubtful.size} decisions (first: {doubtful[0]}) may be explained by more costs "
+                "than their sets contain: curved constraints seem to leave no interior there."
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -258,6 +277,7 @@ _PER_INSTANCE = (
     "nearest_free",
     "repaired",
     "weights",
+    "qualified",
 )
 _WORDS = {
     EntryState.FREE: "free",

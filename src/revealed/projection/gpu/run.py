@@ -10,6 +10,7 @@ Letters: B instances, n cost entries.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from ..._device import has_triton
 from ...errors import InputError, ShapeError
-from ..result import Projection
+from ..result import Projection, ProjectionStatus
 from .launch import Launch, Start, launch_all
 from .plan import WIDEST
 from .sets import DeviceSets
@@ -103,9 +104,18 @@ def project_tensors(
     p = project_on_device(
         costs, sets, tol=tol, max_iter=max_iter, warm_start=warm_start, threads=threads
     )
-    if costs.dtype == torch.float64:
-        return p
-    return _each(p, lambda part: part.to(costs.dtype) if part.is_floating_point() else part)
+    return p if costs.dtype == torch.float64 else _as_given(p, costs.dtype)
+
+
+def _as_given(p: Projection, dtype: torch.dtype) -> Projection:
+    """`result.as_given` without reading back."""
+    cast = _each(p, lambda part: part.to(dtype) if part.is_floating_point() else part)
+    size = torch.linalg.vector_norm(p.point, dim=1)
+    off = torch.linalg.vector_norm(cast.point.double() - p.point, dim=1)
+    fits = (off <= torch.finfo(dtype).eps * size) & cast.distance.isfinite()
+    lost = ProjectionStatus.OUT_OF_RANGE.value
+    status = torch.where(p.solved & ~fits, lost, p.status).to(p.status.dtype)
+    return replace(cast, solved=p.solved & fits, status=status)
 
 
 def _by_kernel(sets: DeviceSets, method: str) -> bool:
