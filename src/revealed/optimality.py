@@ -20,7 +20,7 @@ import numpy as np
 from ._arrays import as_costs, as_index
 from ._numbers import check_number
 from .affine import AffineMap, Metric
-from .errors import InputError, ShapeError
+from .errors import InfeasibleDecisionError, InputError, ShapeError
 from .forms import CostForm
 from .oracle import SolveStatus
 from .problem import LinearProgram
@@ -129,7 +129,10 @@ class OptimalitySet:
 
     def _read_states(self) -> None:
         X = self.decisions
-        refuse_infeasible(self.rows, X, self.tol, self.problem.ub_rows.shape[0])
+        try:
+            refuse_infeasible(self.rows, X, self.tol, self.problem.ub_rows.shape[0])
+        except InfeasibleDecisionError as error:
+            raise InfeasibleDecisionError(f"{error}{_hint(self.problem, X)}") from None
         found = read_states(self.rows, X, self.tol)
         self.entry_state, self.row_active, self.snapped, self.nearest_free = found
         self.row_used = np.asarray(self.row_active.any(axis=0))
@@ -295,6 +298,18 @@ def check_program(problem: Any) -> None:
             "rv.LinearProgram(...) or from rv.problems; a QuadraticProgram or a ConvexProgram "
             "will do too."
         )
+
+
+def _hint(problem: Any, X: np.ndarray) -> str:
+    """What else may be wrong with infeasible decisions."""
+    from .problems.edge_orders import in_pyepo_order
+
+    if not in_pyepo_order(problem, X):
+        return ""
+    return (
+        " These are paths in PyEPO's order of edges: take decisions, and costs, as "
+        "theirs[:, rv.problems.pyepo_edge_order(rows, cols)]."
+    )
 
 
 def _checked_form(form: Any, problem: Any, size: int) -> CostForm | None:

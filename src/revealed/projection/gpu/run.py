@@ -18,7 +18,10 @@ from torch import Tensor
 
 from ..._device import has_triton
 from ...errors import InputError, ShapeError
+from ..analysis import analyse
 from ..result import Projection, ProjectionStatus
+from ..spread import HARMLESS, HOPELESS
+from ..verify import UNPROVED
 from .launch import Launch, Start, launch_all
 from .plan import WIDEST
 from .sets import DeviceSets
@@ -69,7 +72,8 @@ def project_on_device(
     if _by_kernel(sets, method):
         out = out or _empty(costs, sets)
         plain = precision == "float64"
-        return launch_all(costs, sets, start, out, launch or Launch(), tol, max_iter, plain)
+        answer = launch_all(costs, sets, start, out, launch or Launch(), tol, max_iter, plain)
+        return _without_doubtful(answer, sets, tol)
     lines = None if start is None else start.lines()
     if method == "auto" and sets.device.type == "cpu":
         answer = _by_cpu(costs, sets, tol, max_iter, lines, threads)
@@ -77,7 +81,22 @@ def project_on_device(
         from .twin import project_by_twin
 
         answer = project_by_twin(costs, sets, tol=tol, max_iter=max_iter, start=lines)
+        answer = _without_doubtful(answer, sets, tol)
     return answer if out is None else _copied(answer, out)
+
+
+def _without_doubtful(p: Projection, sets: DeviceSets, tol: float) -> Projection:
+    """Take `solved` back, in place, where the scales of rows and columns could hide an error: the
+    proof that the CPU then asks for (`verify`) is not made on a device."""
+    spread = float(analyse(sets.table.host).spread.max(initial=1.0))
+    if not spread > HARMLESS:
+        return p
+    limit = 0.0 if spread > HOPELESS else HARMLESS * tol / spread
+    doubtful = p.solved & (p.residual > limit)
+    p.residual.masked_fill_(doubtful, UNPROVED)
+    p.status.masked_fill_(doubtful, ProjectionStatus.INACCURATE.value)
+    p.solved.logical_and_(~doubtful)
+    return p
 
 
 def project_tensors(
