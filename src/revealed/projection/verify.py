@@ -36,6 +36,9 @@ ROUNDED = 1e-14
 """What a row may miss, in moves: its sum over the length of the row, entries that move counted."""
 LAST_BITS = 2.0**-50
 """Or relative to its own terms. That alone counts in rows whose entries that move hardly do."""
+ROUGHLY = 0.1
+"""What rounding of the point counts. With large multipliers it is unavoidable; it may reach ten
+tolerances."""
 HARDLY = 1e-9
 """A move this short may be rounding of 0."""
 LEVEL = 1e-10
@@ -90,7 +93,7 @@ def _prove(columns, pattern, residue, job, ids, multipliers, point, residual, w)
         for j in range(n):
             apart += (r[j] - y[j]) ** 2
         bound = np.sqrt(apart) if good else np.inf
-        bound = (min(bound, np.sqrt(square)) + np.sqrt(off)) / yard
+        bound = (min(bound, np.sqrt(square)) + ROUGHLY * np.sqrt(off)) / yard
         if not bound <= UNPROVED or _below(multipliers, columns, job, b):
             bound = UNPROVED
         residual[b] = max(residual[b], bound)
