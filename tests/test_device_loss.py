@@ -129,7 +129,7 @@ def test_the_gradient_comes_in_the_dtype_of_the_costs(case, device, dtype):
 def test_smoothing_is_the_same_on_every_device(case, device):
     sets, costs = case
     half = rv.OptimalitySet(sets.problem, sets.decisions, margin=0.5)
-    loss_fn = SmoothedProjectionLoss(sets.problem, n_samples=4)
+    loss_fn = SmoothedProjectionLoss(sets.problem, 0.5, n_samples=4)
     draws = torch.randn(4, *costs.shape, generator=torch.Generator().manual_seed(1))
     loss_fn.noise = lambda shape, device: draws.to(device)
     expected = gradient_of(loss_fn, torch.tensor(costs), half)

@@ -91,7 +91,7 @@ def test_sets_of_another_margin_are_refused():
     problem, decisions, costs = samples(PATH)
     sets = rv.OptimalitySet(problem, decisions, 1.0)
     with pytest.raises(rv.InputError, match="margin"):
-        SmoothedProjectionLoss(problem)(costs, sets)
+        SmoothedProjectionLoss(problem, 0.5)(costs, sets)
     for bad in ({"sigma": 0.0}, {"n_samples": 0}, {"power": 3}, {"margin": -1.0}):
         with pytest.raises(rv.InputError):
             SmoothedProjectionLoss(problem, **bad)(costs, decisions)
@@ -106,10 +106,10 @@ def test_fixed_draws_are_the_same_in_every_call():
 
 def test_without_a_margin_it_takes_that_of_the_sets():
     problem, decisions, costs = samples(PATH)
-    own = SmoothedProjectionLoss(problem, None, fixed=True)
+    own = SmoothedProjectionLoss(problem, fixed=True)
     for margin in (0.2, 0.5, 3.0):
         sets = rv.OptimalitySet(problem, decisions, margin)
         told = SmoothedProjectionLoss(problem, margin, fixed=True)(costs, decisions)
         assert float(own(costs, sets)) == float(told)
-    plain = SmoothedProjectionLoss(problem, fixed=True)
+    plain = SmoothedProjectionLoss(problem, 0.5, fixed=True)
     assert float(own(costs, decisions)) == float(plain(costs, decisions))

@@ -196,9 +196,10 @@ def _like(costs: Any, near: Projection, sizes: np.ndarray) -> Projection:
     if not is_torch(costs):
         return near
     from ._arrays import as_costs
+    from .projection.result import as_given
 
     restore = as_costs(costs.detach().nan_to_num(), costs.shape[1])[1]
-    return Projection(*(restore(getattr(near, name)) for name in names))
+    return as_given(near, restore)
 
 
 def _rows_of(sets: Any) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 from ._arrays import as_costs, as_index
 from ._numbers import check_number
 from .affine import AffineMap, Metric
-from .errors import InputError, ShapeError
+from .errors import InfeasibleDecisionError, InputError, ShapeError
 from .forms import CostForm
 from .oracle import SolveStatus
 from .problem import LinearProgram
@@ -81,6 +81,9 @@ class OptimalitySet:
     """(B,) how far each decision was moved to obey its constraints; 0 where it did."""
     weights: np.ndarray
     """(B,) what each sample counts in losses and fits; 1 unless `infeasible="weigh"`."""
+    qualified: np.ndarray
+    """(B,) whether the set is known to hold every cost that explains the decision: always, unless
+    curved constraints leave no interior around it (see `revealed.qualification`)."""
     rows: LinearProgram
     """The rows and bounds that `entry_state` and `row_active` are about: those of the problem, or
     for curved constraints their tangents at the decisions."""
@@ -115,6 +118,7 @@ class OptimalitySet:
         self.decisions, self.repaired, self.weights = settle(problem, X, self.tol, infeasible)
         self.rows, self.normals = problem.tangent(self.decisions, self.tol)
         self._read_states()
+        self.qualified = self._qualified()
         self.gradient = self._gradient()
         self.metric, self.lifted = None, None
         if len(self) and not self.is_plain:
@@ -125,10 +129,22 @@ class OptimalitySet:
 
     def _read_states(self) -> None:
         X = self.decisions
-        refuse_infeasible(self.rows, X, self.tol, self.problem.ub_rows.shape[0])
+        try:
+            refuse_infeasible(self.rows, X, self.tol, self.problem.ub_rows.shape[0])
+        except InfeasibleDecisionError as error:
+            raise InfeasibleDecisionError(f"{error}{_hint(self.problem, X)}") from None
         found = read_states(self.rows, X, self.tol)
         self.entry_state, self.row_active, self.snapped, self.nearest_free = found
         self.row_used = np.asarray(self.row_active.any(axis=0))
+
+    def _qualified(self) -> np.ndarray:
+        if self.rows is self.problem or not hasattr(self.problem, "cones"):
+            return np.ones(len(self), bool)
+        from .qualification import qualified, warn_unqualified
+
+        result = qualified(self)
+        warn_unqualified(result)
+        return result
 
     def _gradient(self) -> AffineMap | None:
         own = self.problem.gradient(self.decisions)
@@ -240,6 +256,12 @@ class OptimalitySet:
                 f"{moved.size} decisions (first: {moved[0]}) broke their constraints and were "
                 f"moved to obey them, by up to {self.repaired.max():.3g}."
             )
+        doubtful = np.flatnonzero(~self.qualified)
+        if doubtful.size:
+            lines.append(
+                f"{doubtful.size} decisions (first: {doubtful[0]}) may be explained by more costs "
+                "than their sets contain: curved constraints seem to leave no interior there."
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -258,6 +280,7 @@ _PER_INSTANCE = (
     "nearest_free",
     "repaired",
     "weights",
+    "qualified",
 )
 _WORDS = {
     EntryState.FREE: "free",
@@ -275,6 +298,18 @@ def check_program(problem: Any) -> None:
             "rv.LinearProgram(...) or from rv.problems; a QuadraticProgram or a ConvexProgram "
             "will do too."
         )
+
+
+def _hint(problem: Any, X: np.ndarray) -> str:
+    """What else may be wrong with infeasible decisions."""
+    from .problems.edge_orders import in_pyepo_order
+
+    if not in_pyepo_order(problem, X):
+        return ""
+    return (
+        " These are paths in PyEPO's order of edges: take decisions, and costs, as "
+        "theirs[:, rv.problems.pyepo_edge_order(rows, cols)]."
+    )
 
 
 def _checked_form(form: Any, problem: Any, size: int) -> CostForm | None:

@@ -15,6 +15,7 @@ from ..problem import LinearProgram
 from ._base import Batch as Batch
 from ._base import DecisionLoss as DecisionLoss
 from ._projection import ProjectionLoss as ProjectionLoss
+from ._projection import TrivialCostWarning as TrivialCostWarning
 from ._projection import UnsolvedProjectionWarning as UnsolvedProjectionWarning
 from ._projection import projection_loss as projection_loss
 from .barrier import BarrierLoss as BarrierLoss

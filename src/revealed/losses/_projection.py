@@ -42,6 +42,10 @@ from ._reduce import (
 )
 
 
+class TrivialCostWarning(UserWarning):
+    """The cost 0 explains every decision, so the loss can be 0 where nothing was learned."""
+
+
 class UnsolvedProjectionWarning(UserWarning):
     """Some projections ended above their tolerance; training goes on with what they reached."""
 
@@ -54,6 +58,8 @@ class _Seen:
     size: np.ndarray | None = None
     unsolved: int = 0
     has_warned: bool = False
+    has_looked: bool = False
+    """Whether the margins of a first batch have been looked at."""
 
 
 class ProjectionLoss(DecisionLoss):
@@ -154,6 +160,7 @@ class ProjectionLoss(DecisionLoss):
         q, _ = as_costs(costs, self._width(decisions))
         keys = None if index is None else as_keys(index, len(q))
         sets = self._sets(decisions, index, len(q))
+        self._look_for_trivial_cost(sets)
         q = padded(q, sets) if isinstance(sets, MixedSets) else q
         if keys is None or not self.warm_start:
             p = project(q, sets, threads=self.threads)
@@ -203,14 +210,32 @@ class ProjectionLoss(DecisionLoss):
             self._refuse_margins(decisions.margins)
         return decisions
 
+    def _look_for_trivial_cost(self, sets: Any) -> None:
+        """Once: with margin 0 the cost 0 is in every set of plain costs, and training may end
+        there."""
+        if self._seen.has_looked or not len(sets):
+            return
+        self._seen.has_looked = True
+        if getattr(sets, "is_plain", False) and not sets.margins.any() and _integral(sets):
+            warnings.warn(
+                "With margin 0 the cost 0 explains every decision, and so do all that tie it with "
+                "others: training may end at costs that say nothing. Use margin=1, or "
+                "SmoothedProjectionLoss, whose noise sets the scale.",
+                TrivialCostWarning,
+                stacklevel=4,
+            )
+
     def _evaluate_on_device(
         self, costs: Tensor, decisions: Any, index: Any, weights: Any
     ) -> Tensor:
         self._seen.last = None
         if isinstance(decisions, DeviceSets):
             sets, keys = self._check_device_sets(decisions), index
+            self._look_for_trivial_cost(sets.table.host)
         else:
-            sets = self._sets(decisions, index, len(costs)).to(costs.device)
+            own = self._sets(decisions, index, len(costs))
+            self._look_for_trivial_cost(own)
+            sets = own.to(costs.device)
             keys = None if index is None else as_keys(index, len(costs))
         q = costs.detach()
         p = self._device.project(q, sets, keys if self.warm_start else None, threads=self.threads)
@@ -304,6 +329,11 @@ def _one_margin(margin: Any) -> float | None:
             f"sets; got {margin!r}. Margins of their own go into the OptimalitySet."
         )
     return float(array)
+
+
+def _integral(sets: OptimalitySet) -> bool:
+    """Whether all decisions are whole numbers, as those of paths and matchings."""
+    return bool((sets.decisions == np.round(sets.decisions)).all())
 
 
 def _warn_unsolved(p: Projection, missed: int, rest: str) -> None:

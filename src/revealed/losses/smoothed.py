@@ -39,7 +39,7 @@ class SmoothedProjectionLoss(RandomLoss):
     of margin to sigma changes what is learned. Half of sigma did a little better than 0 in trials.
     Draws come in pairs xi, -xi. With `fixed` every call on the CPU draws the same numbers, as a
     line search on full batches needs. `margin=None` takes the margin of the sets it is given (0.5
-    for raw decisions).
+    for raw decisions); any other value must agree with theirs.
 
     Needs no true costs. No oracle call; `n_samples` projections for each sample.
     """
@@ -51,7 +51,7 @@ class SmoothedProjectionLoss(RandomLoss):
     def __init__(
         self,
         problem: LinearProgram,
-        margin: float | None = 0.5,
+        margin: float | None = None,
         *,
         sigma: float = 1.0,
         n_samples: int = 10,
@@ -125,7 +125,8 @@ class SmoothedProjectionLoss(RandomLoss):
 
     def _refuse_margins(self) -> NoReturn:
         raise InputError(
-            f"The loss has margin {self.margin:g}, the sets have another. Build both with one."
+            f"The loss has margin {self.margin:g}, the sets have another. Build both with one, or "
+            "the loss without a margin to take that of the sets."
         )
 
     def extra_repr(self) -> str:

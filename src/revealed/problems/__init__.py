@@ -3,6 +3,9 @@
 Each problem is a `LinearProgram`, with the structure its oracle knows, or a `QuadraticProgram`.
 """
 
+from .edge_orders import edge_order as edge_order
+from .edge_orders import pyepo_edge_order as pyepo_edge_order
+from .edge_orders import pyepo_edges as pyepo_edges
 from .knapsacks import knapsack as knapsack
 from .markov import grid_world as grid_world
 from .markov import markov_decision_process as markov_decision_process

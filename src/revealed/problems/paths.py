@@ -31,7 +31,8 @@ def grid_shortest_path(
     Node r * cols + c is cell (r, c). Each cell has directed edges to its 4 or 8 neighbours; with
     `directed="right-down"` only to the right and down (40 edges on 5 x 5). Edges are ordered by
     the cell they leave, then right, down, left, up, and the diagonals down-right, down-left,
-    up-right, up-left; `problem.structure.tails` and `.heads` list them.
+    up-right, up-left; `problem.structure.tails` and `.heads` list them. Other tools have other
+    orders: see `edge_order`, and `pyepo_edge_order` for PyEPO's.
     """
     rows, cols = positive_int(rows, "rows"), positive_int(cols, "cols")
     if neighbors not in (4, 8):

@@ -18,8 +18,10 @@ from .._compiled import kernel
 from ..optimality import OptimalitySet
 from ..problem import LinearProgram
 from .dependent import SHARE, Basis, find_basis, worth_a_look
+from .exact import MOST_ENTRIES, MOST_ROWS
 from .factor import factorise
 from .lanes import token
+from .spread import HARMLESS, residues_of, spread_of
 
 MOST_KEPT = 4
 """Analyses with inequalities left out that are kept with a problem."""
@@ -92,8 +94,13 @@ class Analysis(NamedTuple):
     instance."""
     operations: int
     """Multiply-adds of one factorisation, and of one pass over the columns: what a step costs."""
-    whole: Whole | None = None
+    whole: Whole | None
     """None where all equalities are kept."""
+    spread: np.ndarray
+    """(1 or B,) by how much the error of a point may exceed its residual; see `spread`."""
+    residue: np.ndarray
+    """(1 or B, nnz) entries modulo a prime, for `verify`; empty where they are not needed, and for
+    problems that are too large for exact arithmetic."""
 
     def take(self, index: np.ndarray) -> "Analysis":
         """The analysis for the chosen instances; itself where all share one matrix."""
@@ -103,7 +110,8 @@ class Analysis(NamedTuple):
             value=self.columns.value[index], norm=self.columns.norm[index]
         )
         pattern = self.pattern._replace(entry_value=self.pattern.entry_value[index])
-        return self._replace(columns=columns, pattern=pattern)
+        spread, residue = self.spread[index], self.residue[index]
+        return self._replace(columns=columns, pattern=pattern, spread=spread, residue=residue)
 
 
 class _Kept(dict[bytes, Analysis]):
@@ -151,7 +159,11 @@ def _analyse_columns(columns: Columns) -> Analysis:
     pattern = _factor_pattern(columns, gram, _elimination_places(gram))
     count = np.diff(pattern.start)
     operations = int((count * (count + 1) // 2).sum()) + 3 * len(pattern.pair_slot)
-    return Analysis(columns, pattern, _first_factor(columns, pattern), operations)
+    spread = spread_of(columns)
+    asked = spread.max(initial=1.0) > HARMLESS and n_rows <= MOST_ROWS and n <= MOST_ENTRIES
+    residue = residues_of(columns) if asked else np.zeros((len(spread), 0), np.int64)
+    first = _first_factor(columns, pattern)
+    return Analysis(columns, pattern, first, operations, None, spread, residue)
 
 
 def _looks_dependent(analysis: Analysis) -> bool:

@@ -25,7 +25,7 @@ from ..errors import InputError, ShapeError
 from .alternate import EXACT, Nearest, between_limits
 from .conic import nearest_parameters
 from .limits import Limits, is_limited, is_semidefinite
-from .result import Projection, ProjectionStatus
+from .result import Projection, ProjectionStatus, as_given
 from .springs import by_springs
 
 if TYPE_CHECKING:
@@ -237,9 +237,17 @@ class _Answer:
         return np.hstack([multipliers[:, :own], last])
 
     def result(self, restore: Any, tol: float) -> Projection:
+        self._doubt_unqualified(tol)
         solved = self.status == ProjectionStatus.SOLVED
         arrays = (self.point, self.distance, self.residual, solved, self.status, self.steps)
-        return Projection(*(restore(array) for array in (*arrays, self.multipliers)))
+        return as_given(Projection(*arrays, self.multipliers), restore)
+
+    def _doubt_unqualified(self, tol: float) -> None:
+        """Multipliers prove that a cost explains a decision; that another does not is certain only
+        under a constraint qualification. So a move to the nearest explained cost is in doubt."""
+        moved = self.distance > tol * np.maximum(np.linalg.norm(self.q, axis=1), self.sets.margins)
+        doubtful = ~self.sets.qualified & moved & (self.status == ProjectionStatus.SOLVED)
+        self.status[doubtful] = ProjectionStatus.UNQUALIFIED
 
 
 def _obeys(sets: OptimalitySet, point: np.ndarray) -> np.ndarray:

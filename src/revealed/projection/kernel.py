@@ -119,7 +119,7 @@ def _work_through(
     w: tuple[int, ...],
 ) -> None:
     """Newton on all, then stage by stage on what is left; an instance keeps the best it has had."""
-    columns, pattern, first, _, whole = analysis
+    columns, pattern, first, _, whole = analysis[:5]
     multipliers, steps, answer = work.multipliers, work.steps, work.answer
     # Rows that are left out add up what the others miss.
     fine = STILL * tol / (1.0 if whole is None else whole.basis.growth)
@@ -222,7 +222,7 @@ def recertify(
     analysis: Analysis, job: Job, work: Work, b: int, multipliers: np.ndarray, *, polish: bool
 ) -> None:
     """Judge other multipliers of instance b, polished by Newton if asked; keep the best."""
-    columns, pattern, first, _, whole = analysis
+    columns, pattern, first, _, whole = analysis[:5]
     residual = work.answer.residual
     before, reached = work.multipliers[b].copy(), residual[b]
     reached = np.inf if np.isnan(reached) else reached

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,17 +14,20 @@ from .._arrays import as_costs, is_torch, to_float64
 from ..errors import InputError, ShapeError
 from ..optimality import OptimalitySet
 from .analysis import Analysis, analyse
+from .exact import exact_projection
 from .fallback import FALLBACKS, available_fallbacks
 from .group import Job
 from .kernel import Work, recertify, run_kernel
-from .result import Projection, ProjectionStatus
+from .result import Projection, ProjectionStatus, as_given
+from .spread import HARMLESS, HOPELESS
+from .verify import prove
 
 if TYPE_CHECKING:
     from ..mixed import MixedSets
     from .gpu import DeviceSets
 
 _SOLVED = int(ProjectionStatus.SOLVED)
-METHODS = ("auto", "kernel", *FALLBACKS)
+METHODS = ("auto", "kernel", *FALLBACKS, "exact")
 
 
 def project(
@@ -44,10 +48,12 @@ def project(
 
     `costs` is (B, n), numpy or torch, and so is the answer; float32 is computed in float64.
     `method="auto"` is the compiled kernel, and for instances it leaves above `tol` the slower
-    solvers that are installed; "kernel", "clarabel" and "reference" force one. `warm_start` is an
+    solvers that are installed, and for small problems exact arithmetic; "kernel", "clarabel",
+    "reference" and "exact" force one. `warm_start` is an
     earlier Projection of the same sets (or its multipliers). `time_limit` is in seconds for the
     whole call. An instance is `solved` only if its residual, computed afresh from the definition,
-    is at most `tol`.
+    is at most `tol`. Where the scales of rows and columns differ so much that the residual could
+    mislead, it is a proved bound on the distance to the nearest point (see `verify`).
 
     Tensors on a GPU stay there: `sets` are uploaded once, or come as `sets.to(device)`. Nothing is
     read back, so costs that are not finite end unsolved instead of being refused, and what the
@@ -81,6 +87,32 @@ def project(
             warm_start=warm_start,
             threads=threads,
         )
+    return project_rows(
+        costs,
+        sets,
+        method=method,
+        tol=tol,
+        max_iter=max_iter,
+        time_limit=time_limit,
+        warm_start=warm_start,
+        threads=threads,
+    )
+
+
+def project_rows(
+    costs: Any,
+    sets: Any,
+    *,
+    method: str = "auto",
+    tol: float = 1e-8,
+    max_iter: int = 500,
+    time_limit: float | None = None,
+    warm_start: Any = None,
+    threads: int | None = None,
+    proof: bool = True,
+) -> Projection:
+    """`project` for sets of plain costs on the CPU; without `proof`, for callers who judge the
+    answer themselves, residuals are cosines alone."""
     if not isinstance(sets, OptimalitySet):
         raise InputError(
             f"`sets` must be an OptimalitySet; got {type(sets).__name__}. "
@@ -99,6 +131,7 @@ def project(
     if warm and analysis.whole is not None:
         analysis.whole.basis.fold(work.multipliers)
     late = False
+    spread = analysis.spread if proof else np.ones(1)
     if len(q) and method in ("auto", "kernel"):
         late = run_kernel(
             analysis,
@@ -110,8 +143,10 @@ def project(
             time_limit=time_limit,
             threads=threads,
         )
+    plain = work.answer.residual.copy()
+    _prove_doubtful(analysis, job, work, spread, tol)
     if len(q) and method != "kernel":
-        late |= _hand_on(analysis, job, work, sets, method, tol, deadline)
+        late |= _hand_on(analysis, job, work, sets, method, tol, deadline, spread, plain)
     _certify_the_rest(analysis, job, work, sets)
     return _result(work, restore, tol, max_iter, late)
 
@@ -147,13 +182,15 @@ def _hand_on(
     method: str,
     tol: float,
     deadline: float | None,
+    spread: np.ndarray,
+    plain: np.ndarray,
 ) -> bool:
     """Give instances still above `tol` to the slower solvers; keep whatever has the smaller
     residual."""
     if (work.answer.residual <= tol).all():
         return False
     names = available_fallbacks(job.cost.shape[1]) if method == "auto" else [method]
-    for name in names:
+    for name in (name for name in names if name in FALLBACKS):
         for b in np.flatnonzero(~(work.answer.residual <= tol)):
             if deadline is not None and time.monotonic() > deadline:
                 return True
@@ -161,8 +198,71 @@ def _hand_on(
             work.steps[b] += steps
             if multipliers is not None:
                 polish = method == "auto"  # a solver asked for by name is shown as it is
+                take = _Candidate(work, int(b), plain)
                 recertify(analysis, job, work, int(b), multipliers, polish=polish)
+                take.judge(lambda ids: _prove_doubtful(analysis, job, work, spread, tol, ids), tol)
+    if method in ("auto", "exact"):
+        for b in np.flatnonzero(~(work.answer.residual <= tol)):
+            if deadline is not None and time.monotonic() > deadline:
+                return True
+            _enter_exact(job, work, sets, int(b))
     return False
+
+
+class _Candidate:
+    """Another solver's answer for instance b, which may replace one that nothing was proved of."""
+
+    def __init__(self, work: Work, b: int, plain: np.ndarray) -> None:
+        self.work, self.b, self.plain = work, b, plain
+        self.arrays = (work.multipliers, *work.answer)
+        self.before = [np.array(array[b]) for array in self.arrays]
+        if work.answer.residual[b] > plain[b]:
+            work.answer.residual[b] = np.inf  # so that a larger cosine gets its chance
+
+    def judge(self, prove: Callable[[np.ndarray], None], tol: float) -> None:
+        """Prove the answer if it needs proof; put back what was there if neither is proved and the
+        new one has the larger cosine."""
+        b, residual = self.b, self.work.answer.residual
+        found = residual[b]
+        prove(np.array([b]))
+        if residual[b] <= tol or not self.plain[b] < found:
+            self.plain[b] = found
+            return
+        for array, value in zip(self.arrays, self.before, strict=True):
+            array[b] = value
+
+
+def _prove_doubtful(
+    analysis: Analysis,
+    job: Job,
+    work: Work,
+    spread: np.ndarray,
+    tol: float,
+    ids: np.ndarray | None = None,
+) -> None:
+    """Replace residuals within `tol` by a proved bound where the scales of rows and columns say
+    that they may mislead; see `verify`."""
+    if not spread.max(initial=1.0) > HARMLESS:
+        return
+    residual = work.answer.residual
+    ids = np.arange(len(residual)) if ids is None else ids
+    factor = spread[ids] if len(spread) > 1 else spread
+    hidden = residual[ids] > HARMLESS * tol / factor
+    hidden |= factor > HOPELESS
+    doubtful = ids[(residual[ids] <= tol) & hidden]
+    if doubtful.size:
+        prove(analysis, job, work, doubtful)
+
+
+def _enter_exact(job: Job, work: Work, sets: OptimalitySet, b: int) -> None:
+    """The answer in exact arithmetic, if the instance is small enough."""
+    found = exact_projection(sets, job.cost[b], b)
+    if found is None:
+        return
+    work.answer.point[b], work.multipliers[b] = found.point, found.multipliers
+    work.answer.distance[b] = found.distance
+    work.answer.residual[b] = found.rounding
+    work.steps[b] += found.steps
 
 
 def _result(work: Work, restore: Any, tol: float, max_iter: int, late: bool) -> Projection:
@@ -175,8 +275,8 @@ def _result(work: Work, restore: Any, tol: float, max_iter: int, late: bool) -> 
         if late:
             status[:] = ProjectionStatus.TIME_LIMIT
         status[solved] = _SOLVED
-    arrays = (*work.answer, solved, status, work.steps, work.multipliers)
-    return Projection(*(restore(array) for array in arrays))
+    answer = Projection(*work.answer, solved, status, work.steps, work.multipliers)
+    return as_given(answer, restore)
 
 
 def _read_warm_start(warm_start: Any, sets: OptimalitySet, multipliers: np.ndarray) -> bool:

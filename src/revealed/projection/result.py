@@ -1,11 +1,14 @@
 """What a projection returns: points, and for each the proof or the reason why there is none."""
 
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
+from .._arrays import to_float64
 from ..errors import InputError
 
 
@@ -17,6 +20,8 @@ class ProjectionStatus(IntEnum):
     MAX_ITER = 2
     TIME_LIMIT = 3
     EMPTY = 4
+    OUT_OF_RANGE = 5
+    UNQUALIFIED = 6
 
     @property
     def sentence(self) -> str:
@@ -36,6 +41,12 @@ _SENTENCES = {
     ProjectionStatus.EMPTY: "No parameters of this form, within its limits, explain the decision: "
     "there is nothing to project onto. Widen the limits, leave the sample out, or build the sets "
     "with soft=100, which counts the miss instead.",
+    ProjectionStatus.OUT_OF_RANGE: "The answer does not fit into the dtype of the costs: entries "
+    "are infinite or have lost all their digits. Give the costs as float64, or in other units.",
+    ProjectionStatus.UNQUALIFIED: "Curved constraints may leave no interior around the decision "
+    "(Slater's condition was not established). The point is the nearest cost that multipliers "
+    "explain, but other costs, even nearer ones, may explain the decision too. Check that "
+    "constraints do not merely touch each other.",
 }
 
 
@@ -53,7 +64,7 @@ class Projection:
     """(B,) relative, 0 at the exact answer, computed from the definition (see
     `revealed.projection.certificate`)."""
     solved: Any
-    """(B,) bool: residual <= tol."""
+    """(B,) bool: residual <= tol, and the answer fits into the dtype of the costs."""
     status: Any
     """(B,) int8 codes of ProjectionStatus."""
     iterations: Any
@@ -61,6 +72,27 @@ class Projection:
     multipliers: Any
     """(B, m_eq + m_ub) v of the equalities, then mu >= 0 of the inequalities; pass the whole
     projection as `warm_start` to the next one."""
+
+
+def as_given(p: Projection, restore: Callable[[np.ndarray], Any]) -> Projection:
+    """A projection in float64 in the caller's own kind and dtype, judged as it arrives there:
+    `solved` only where the point has survived the cast."""
+    cast = Projection(*(restore(getattr(p, name)) for name in Projection.__dataclass_fields__))
+    if cast.point is p.point or _dtype_of(cast.point) == "float64":
+        return cast
+    after, distance = (to_float64(a, "point") for a in (cast.point, cast.distance))
+    rounding = float(sys.modules["torch"].finfo(cast.point.dtype).eps)
+    size = np.sqrt(np.nansum(p.point**2, axis=1))
+    with np.errstate(invalid="ignore"):
+        off = np.sqrt(np.nansum((after - p.point) ** 2, axis=1))
+    fits = (off <= rounding * size) & np.isfinite(distance)
+    lost = p.solved & ~fits
+    status = np.where(lost, ProjectionStatus.OUT_OF_RANGE, p.status).astype(p.status.dtype)
+    return replace(cast, solved=restore(p.solved & fits), status=restore(status))
+
+
+def _dtype_of(array: Any) -> str:
+    return str(array.dtype).rpartition(".")[2]
 
 
 def refuse_empty(projection: Projection) -> None:

@@ -124,14 +124,16 @@ class _Rounds:
 
     def round(self, **options: Any) -> None:
         """One call of the kernel for all that are still on their way."""
-        from .project import project
+        from .project import project_rows
 
         live, stiffness, p = self.live, self.stiffness, self.q.shape[1]
         own, q = self.conditions.take(live), self.q[live]
         before = self.rest[live] * (own.give == 0)
         cost = np.hstack([q, stiffness * own.offset - before])
         start = self.x[live] if self.warm else None
-        near = project(cost, self.plain[live], method="kernel", warm_start=start, **options)
+        near = project_rows(
+            cost, self.plain[live], method="kernel", warm_start=start, proof=False, **options
+        )
         rest = near.point[:, p:] - cost[:, p:]
         self.x[live], self.rest[live], self.warm = near.multipliers, rest, True
         self.steps[live] += near.iterations

@@ -1,8 +1,9 @@
 """The entry on the device: chooses between the kernels, their twin and the CPU's own kernel.
 
 On a GPU nothing here waits for the device, so a call can be captured in a CUDA graph (after one
-ordinary call, in which the kernels are compiled). The exception is the twin on problems whose band
-is too wide for the kernels, which looks whether it is done.
+ordinary call, in which the kernels are compiled). There are two exceptions: the twin, on problems
+whose band is too wide for the kernels, looks whether it is done; and the host proves the claims on
+problems of extreme scales.
 
 Letters: B instances, n cost entries.
 """
@@ -10,14 +11,22 @@ Letters: B instances, n cost entries.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..._device import has_triton
 from ...errors import InputError, ShapeError
-from ..result import Projection
+from ..analysis import analyse
+from ..certificate import Answer
+from ..group import Job
+from ..kernel import Work
+from ..result import Projection, ProjectionStatus
+from ..spread import HARMLESS, HOPELESS
+from ..verify import UNPROVED, prove
 from .launch import Launch, Start, launch_all
 from .plan import WIDEST
 from .sets import DeviceSets
@@ -68,7 +77,8 @@ def project_on_device(
     if _by_kernel(sets, method):
         out = out or _empty(costs, sets)
         plain = precision == "float64"
-        return launch_all(costs, sets, start, out, launch or Launch(), tol, max_iter, plain)
+        answer = launch_all(costs, sets, start, out, launch or Launch(), tol, max_iter, plain)
+        return _without_doubtful(answer, costs, sets, tol)
     lines = None if start is None else start.lines()
     if method == "auto" and sets.device.type == "cpu":
         answer = _by_cpu(costs, sets, tol, max_iter, lines, threads)
@@ -76,7 +86,42 @@ def project_on_device(
         from .twin import project_by_twin
 
         answer = project_by_twin(costs, sets, tol=tol, max_iter=max_iter, start=lines)
+        answer = _without_doubtful(answer, costs, sets, tol)
     return answer if out is None else _copied(answer, out)
+
+
+def _without_doubtful(p: Projection, costs: Tensor, sets: DeviceSets, tol: float) -> Projection:
+    """Take `solved` back, in place, where the scales of rows and columns could hide an error and
+    the host cannot prove that they do not (`verify`). For problems of ordinary scales nothing is
+    read back; while a graph is captured nothing can be, and doubt is enough."""
+    spread = float(analyse(sets.table.host).spread.max(initial=1.0))
+    if not spread > HARMLESS:
+        return p
+    limit = 0.0 if spread > HOPELESS else HARMLESS * tol / spread
+    doubtful = p.solved & (p.residual > limit)
+    if p.solved.is_cuda and torch.cuda.is_current_stream_capturing():
+        p.residual.masked_fill_(doubtful, UNPROVED)
+    elif bool(doubtful.any()):
+        chosen = torch.nonzero(doubtful).ravel()
+        p.residual[chosen] = _proved(p, costs, sets, chosen).to(p.residual)
+    lost = doubtful & (p.residual > tol)
+    p.status.masked_fill_(lost, ProjectionStatus.INACCURATE.value)
+    p.solved.logical_and_(~lost)
+    return p
+
+
+def _proved(p: Projection, costs: Tensor, sets: DeviceSets, chosen: Tensor) -> Tensor:
+    """The residuals of the chosen instances, raised by the host to what it can prove."""
+    own = sets[chosen].on_host()
+
+    def lines(part: Tensor) -> np.ndarray:
+        return np.ascontiguousarray(part[chosen].double().cpu().numpy())
+
+    answer = Answer(lines(p.point), lines(p.distance), lines(p.residual))
+    work = Work(lines(p.multipliers), np.zeros(len(chosen), np.int64), answer)
+    job = Job(lines(costs), own.entry_state, own.row_active, own.margins)
+    prove(analyse(own), job, work, np.arange(len(chosen)))
+    return torch.from_numpy(answer.residual)
 
 
 def project_tensors(
@@ -103,9 +148,18 @@ def project_tensors(
     p = project_on_device(
         costs, sets, tol=tol, max_iter=max_iter, warm_start=warm_start, threads=threads
     )
-    if costs.dtype == torch.float64:
-        return p
-    return _each(p, lambda part: part.to(costs.dtype) if part.is_floating_point() else part)
+    return p if costs.dtype == torch.float64 else _as_given(p, costs.dtype)
+
+
+def _as_given(p: Projection, dtype: torch.dtype) -> Projection:
+    """`result.as_given` without reading back."""
+    cast = _each(p, lambda part: part.to(dtype) if part.is_floating_point() else part)
+    size = torch.linalg.vector_norm(p.point, dim=1)
+    off = torch.linalg.vector_norm(cast.point.double() - p.point, dim=1)
+    fits = (off <= torch.finfo(dtype).eps * size) & cast.distance.isfinite()
+    lost = ProjectionStatus.OUT_OF_RANGE.value
+    status = torch.where(p.solved & ~fits, lost, p.status).to(p.status.dtype)
+    return replace(cast, solved=p.solved & fits, status=status)
 
 
 def _by_kernel(sets: DeviceSets, method: str) -> bool:
