@@ -28,8 +28,8 @@ def _words(results: list[dict[str, Any]]) -> str:
     return f"""
 **Finding.** Where POCS ends after thousands of iterations, L-BFGS arrives with {min(known):.0f} to
 {max(known):.0f} times fewer projections. It then goes on to a proved gap of
-{max(row["relative_gap"] for row in results):.0e} or less. POCS slows down: on the {slow["name"]} it
-is still {100 * slow["pocs"]["relative_gap"]:.2g}% above the minimum after
+{max(row["relative_gap"] for row in results):.0e} or less. POCS slows down: on the {slow["name"]}
+its loss is still {1 + slow["pocs"]["relative_gap"]:.1f} times the minimum after
 {slow["pocs"]["iterations"]:,} iterations.
 
 POCS, the paper's Algorithm 1 (`solver="pocs"`), alternates two steps: project every predicted cost
@@ -46,7 +46,7 @@ proves that the minimum is near ([how](guide/minimum.md)).
 Both minimize the same function from the same start. *Default*: smoothed, Huber's form,
 ridge 0.15 over the number of samples. *Not smoothed*: the squared distance, the paper's loss,
 with the same ridge, which makes the minimum unique and the gap provable. The feed blend and the
-factory plan are made up, with rows whose units differ by a factor of a million and features whose
+factory plan are made up, with rows whose units differ by up to a factor of a million and features whose
 scales do too. The gap is the loss less a proved lower bound, over that bound. Projections of the
 fit on a tenth of the samples, with which large fits start, are counted.
 """
