@@ -143,8 +143,10 @@ def project_rows(
             time_limit=time_limit,
             threads=threads,
         )
-    plain = work.answer.residual.copy()
-    _prove_doubtful(analysis, job, work, spread, tol)
+    plain = work.answer.residual
+    if spread.max(initial=1.0) > HARMLESS:
+        plain = plain.copy()
+        _prove_doubtful(analysis, job, work, spread, tol)
     if len(q) and method != "kernel":
         late |= _hand_on(analysis, job, work, sets, method, tol, deadline, spread, plain)
     _certify_the_rest(analysis, job, work, sets)

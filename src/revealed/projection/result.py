@@ -77,8 +77,10 @@ class Projection:
 def as_given(p: Projection, restore: Callable[[np.ndarray], Any]) -> Projection:
     """A projection in float64 in the caller's own kind and dtype, judged as it arrives there:
     `solved` only where the point has survived the cast."""
+    if restore(p.point) is p.point:  # numpy in, numpy out
+        return p
     cast = Projection(*(restore(getattr(p, name)) for name in Projection.__dataclass_fields__))
-    if cast.point is p.point or _dtype_of(cast.point) == "float64":
+    if _dtype_of(cast.point) == "float64":
         return cast
     after, distance = (to_float64(a, "point") for a in (cast.point, cast.distance))
     rounding = float(sys.modules["torch"].finfo(cast.point.dtype).eps)
