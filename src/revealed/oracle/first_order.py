@@ -16,7 +16,7 @@ from scipy import sparse
 
 from .._conic import Cone
 from ..problem import LinearProgram
-from .units import power_of_two, usual_size, with_even_rows
+from .units import least_size, power_of_two, with_even_rows
 
 SHORT = 1e-3
 """Of the largest entry of x, the largest part of the gradient, or the unit of x: where terms are
@@ -47,7 +47,7 @@ class Program(NamedTuple):
         """The size that x may be expected to have, as a power of two."""
         curvature = np.abs(self.P).max(initial=0.0)
         free = np.abs(self.q).max(initial=0.0) / curvature if curvature else 0.0
-        return power_of_two(usual_size(self.b) or free)
+        return power_of_two(least_size(self.b[: self.n_zero], self.b[self.n_zero :]) or free)
 
     @property
     def conic(self) -> tuple[Any, np.ndarray, Any, np.ndarray, list[Cone]]:

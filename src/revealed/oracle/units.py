@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 PLAIN = 1024.0
-"""Right-hand sides and bounds between 1 / this and this are for a linear solver as they are."""
+"""An x between 1 / this and this is for a linear solver as it is, and a larger one is made this
+large: tolerances of 1e-9 then are 1e-12 of it, which leaves smaller numbers beside it room."""
 
 
 def power_of_two(size: float) -> float:
@@ -32,14 +33,34 @@ def with_even_rows(A: Any, b: np.ndarray) -> tuple[Any, np.ndarray]:
     return even, b / size
 
 
-def usual_size(*sides: np.ndarray) -> float:
-    """The middle one of right-hand sides and bounds that are finite and not 0; 0 without any."""
+def least_size(equal: np.ndarray, below: np.ndarray) -> float:
+    """A size that every x has which obeys rows of size 1: `equal` are the right-hand sides of
+    equalities, `below` those of rows `a x <= b`.
+
+    A row that x = 0 breaks by |b_i| needs entries of x that add up to |b_i|, so the largest such
+    row decides: right-hand sides that are rounding never do, nor do loose limits that stand for
+    "none". Where x = 0 obeys every row, the largest limit; 0 without any.
+    """
+    forced = max(np.abs(equal).max(initial=0.0), -below.min(initial=0.0))
+    if forced > 0:
+        return float(forced)
+    return float(below[np.isfinite(below)].max(initial=0.0))
+
+
+def size_in_box(equal: np.ndarray, below: np.ndarray, lb: np.ndarray, ub: np.ndarray) -> float:
+    """`least_size` with bounds as further rows: x <= ub and -x <= -lb."""
+    return least_size(equal, np.concatenate([below, ub, -lb]))
+
+
+def largest_side(*sides: np.ndarray) -> float:
+    """The largest right-hand side or bound that is finite; 0 without any."""
     every = np.abs(np.concatenate(sides))
-    told = every[(every > 0) & (every < np.inf)]
-    return float(np.median(told)) if told.size else 0.0
+    return float(every[np.isfinite(every)].max(initial=0.0))
 
 
-def linear_unit(*sides: np.ndarray) -> float:
-    """What x of a linear program should be measured in."""
-    size = power_of_two(usual_size(*sides))
-    return 1.0 if 1.0 / PLAIN <= size <= PLAIN else size
+def linear_unit(size: float) -> float:
+    """What x of a linear program should be measured in, if it has this size."""
+    unit = power_of_two(size)
+    if unit > PLAIN:
+        return unit / PLAIN
+    return unit if unit < 1.0 / PLAIN else 1.0
