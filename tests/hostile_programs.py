@@ -190,8 +190,9 @@ def _disguised(program, rng):
 
 def _twice(p, rng):
     """Rows repeated, some of them in other units."""
-    for rows, side, at in (("A_eq", "b_eq", 0), ("A_ub", "b_ub", len(p.b_eq))):
+    for rows, side in (("A_eq", "b_eq"), ("A_ub", "b_ub")):
         A, b = getattr(p, rows), getattr(p, side)
+        at = 0 if rows == "A_eq" else len(p.b_eq)
         if len(A):
             k, s = rng.integers(0, len(A), 2), rng.choice([1.0, 2.0, 0.25], 2)
             y = np.insert(p.y, at + len(A), np.zeros(2))
@@ -280,7 +281,7 @@ def _scaled(p, rng):
         lb=p.lb * back,
         ub=p.ub * back,
         x=p.x * back,
-        y=price * p.y / rows,
+        y=(1.0 if p.truth == INFEASIBLE else price) * p.y / rows,
     )
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
-from ..problem import LinearProgram
+from ..problem import LinearProgram, unit_of
 from .units import size_in_box
 
 ROUNDING = float(np.finfo(np.float64).eps)
@@ -50,6 +50,8 @@ class Polyhedron(NamedTuple):
     n_eq: int
     lb: np.ndarray
     ub: np.ndarray
+    unit: float = 1.0
+    """What is small against this is nothing, in decisions (`problem.unit_of`)."""
     columns: np.ndarray | None = None
     """(n,) sizes of the variables that make the entries of A alike, if they are known."""
 
@@ -65,7 +67,9 @@ class Polyhedron(NamedTuple):
         )
         rows = (problem.eq_rows.matrix(instance), problem.ub_rows.matrix(instance))
         A = sparse.csr_array(sparse.vstack(rows, format="csr"))
-        return cls(A, np.concatenate([b_eq, b_ub]), len(b_eq), lb, ub)
+        one = problem[np.array([instance])]
+        unit = float(unit_of(one, np.zeros((1, problem.n_variables)))[0, 0])
+        return cls(A, np.concatenate([b_eq, b_ub]), len(b_eq), lb, ub, unit)
 
 
 def contradiction(at: Polyhedron, w: np.ndarray) -> float:
@@ -104,6 +108,23 @@ def is_ray(at: Polyhedron, cost: np.ndarray, r: np.ndarray, flat: Any = None) ->
     return False
 
 
+def is_bounded(at: Polyhedron) -> bool:
+    """Whether bounds, and rows that turn bounds of some entries into bounds of others, end every
+    direction. False where that is not plain to see."""
+    low, high = np.isfinite(at.lb), np.isfinite(at.ub)
+    positive: Any = sparse.csr_array(at.A > 0).astype(np.int64)
+    negative: Any = sparse.csr_array(at.A < 0).astype(np.int64)
+    equal, ends = np.arange(len(at.b)) < at.n_eq, np.isfinite(at.b)
+    for _ in range(ROUNDS):
+        # a x <= b bounds each entry from one side, if the others cannot offset it: a_j x_j is
+        # bounded below where a_j > 0 and x_j has a lower bound, or a_j < 0 and it has an upper one.
+        for up, down, rows in ((positive, negative, ends), (negative, positive, ends & equal)):
+            held = rows & (up @ ~low + down @ ~high == 0)
+            high |= (up.T @ held) > 0
+            low |= (down.T @ held) > 0
+    return bool((low & high).all())
+
+
 def _clearness(at: Polyhedron, w: np.ndarray, g: np.ndarray, rounding: np.ndarray) -> float:
     zero = np.abs(g) <= rounding
     bound = np.where(g > 0, at.lb, at.ub)  # where g x is least
@@ -123,7 +144,8 @@ def _clearness(at: Polyhedron, w: np.ndarray, g: np.ndarray, rounding: np.ndarra
     lost = np.where(zero, np.abs(g) + rounding, 0.0) @ np.minimum(largest, REACH * asked * size)
     lost = lost + rounding @ sides
     terms = float(np.abs(total).sum() + np.abs(least).sum())
-    dust = float(np.abs(w) @ (np.where(used, np.abs(at.b), 0.0) + whole * row_size))
+    terms_of_rows = np.maximum(whole * row_size, at.unit * _row_largest(at.A))
+    dust = float(np.abs(w) @ (np.where(used, np.abs(at.b), 0.0) + terms_of_rows))
     gap = float(least.sum() - total.sum() - lost)
     clear = np.isfinite(terms) and gap > max(CLEAR * terms, DUST * dust)
     return gap / terms if clear else 0.0

@@ -10,11 +10,7 @@ from scipy import sparse
 
 from .claims import Claim
 from .proofs import Polyhedron
-from .units import largest_side, linear_unit, power_of_two, size_in_box
-
-PASSES = 6
-FARTHEST = 500
-"""Exponents of two of a scale, at most."""
+from .units import FARTHEST, even_columns, largest_side, linear_unit, power_of_two, size_in_box
 
 
 class Scaled(NamedTuple):
@@ -49,7 +45,8 @@ def scaled(at: Polyhedron, *, even: bool, unit: str) -> Scaled:
     """Rows of size 1; with `even`, columns too, as nearly as may be. `unit` is what x is measured
     in: "least", what the constraints ask for at least, or "largest", the largest number in them, or
     "own"."""
-    rows, columns = _even(at.A) if even else (1.0 / _largest(at.A), np.ones(at.A.shape[1]))
+    columns = even_columns(at.A) if even else np.ones(at.A.shape[1])
+    rows = 1.0 / _largest(_times(at.A, np.ones(at.A.shape[0]), columns))
     A = _times(at.A, rows, columns)
     with np.errstate(over="ignore"):
         b, lb, ub = at.b * rows, at.lb / columns, at.ub / columns
@@ -60,30 +57,6 @@ def scaled(at: Polyhedron, *, even: bool, unit: str) -> Scaled:
             size = power_of_two(largest_side(b, lb, ub))
         inside = Polyhedron(A, b / size, at.n_eq, lb / size, ub / size)
     return Scaled(inside, rows, columns, size)
-
-
-def _even(A: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Powers of two for rows and columns that bring the entries of A near 1: in turn, each row and
-    column is divided by the geometric mean of its largest and smallest entry, at last each row by
-    its largest."""
-    m, n = A.shape
-    row = np.repeat(np.arange(m), np.diff(A.indptr))
-    size = np.log2(np.abs(A.data))
-    up, across = np.zeros(m), np.zeros(n)
-    for _ in range(PASSES):
-        up = -_middle(size + across[A.indices], row, m)
-        across = -_middle(size + up[row], A.indices, n)
-    columns = np.ldexp(1.0, np.clip(np.rint(across), -FARTHEST, FARTHEST).astype(int))
-    return 1.0 / _largest(_times(A, np.ones(m), columns)), columns
-
-
-def _middle(values: np.ndarray, group: np.ndarray, size: int) -> np.ndarray:
-    """Halfway between the largest and the smallest value of each group; 0 where it is empty."""
-    high, low = np.full(size, -np.inf), np.full(size, np.inf)
-    np.maximum.at(high, group, values)
-    np.minimum.at(low, group, values)
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isfinite(high), 0.5 * (high + low), 0.0)
 
 
 def _largest(A: Any) -> np.ndarray:
