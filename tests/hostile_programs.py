@@ -57,30 +57,42 @@ class Program:
         return float(self.c @ x + 0.5 * x @ self.P @ x)
 
     @property
-    def contradiction(self):
-        """What rows and bounds contradict each other by, as `constraint_violation` measures rows:
-        below 1e-7 a decision would pass for feasible."""
+    def rows(self):
+        """A, b, the largest entry of each row, and what is small against which is nothing: 1, or
+        the largest right-hand side or bound if that is smaller."""
         A, b = np.vstack([self.A_eq, self.A_ub]), np.concatenate([self.b_eq, self.b_ub])
         largest = np.abs(A).max(axis=1, initial=0.0)
         largest = np.where(largest > 0, largest, 1.0)
         sides = np.concatenate([np.abs(b) / largest, np.abs(self.lb), np.abs(self.ub)])
         size = sides[np.isfinite(sides)].max(initial=0.0)
-        unit = size if 0 < size < 1 else 1.0
+        return A, b, largest, size if 0 < size < 1 else 1.0
+
+    @property
+    def is_told_right(self):
+        """Whether the truth is beyond doubt. Rows and bounds of an infeasible program contradict
+        each other by 1e-6, as `constraint_violation` measures rows: below 1e-7 a decision would
+        pass for feasible. A decision of the others obeys them to 1e-12: right-hand sides of 1e-16
+        in units of 1e8 are no rounding where everything else is near 1."""
+        A, b, largest, unit = self.rows
+        if self.truth != INFEASIBLE:
+            off = A @ self.x - b
+            off[: len(self.b_eq)] = np.abs(off[: len(self.b_eq)])
+            return bool((off <= 1e-12 * (unit * largest + np.abs(A) @ np.abs(self.x))).all())
         g, used = A.T @ self.y, self.y != 0
         bound = np.where(g > 0, self.lb, np.where(g < 0, self.ub, 0.0))
-        gap = g[g != 0] @ bound[g != 0] - b[used] @ self.y[used]
+        gap = g @ bound - b[used] @ self.y[used]
         measure = np.abs(self.y[used]) @ (np.abs(b) + unit * largest)[used]
-        return gap / max(measure + np.abs(g[g != 0]) @ (unit + np.abs(bound[g != 0])), 1e-300)
+        return bool(gap > 1e-6 * (measure + np.abs(g) @ (unit + np.abs(bound))))
 
     def allowance(self, x):
         """What the cost of a decision that is right to 1e-7 may be off by."""
         size = max(np.abs(x).max(), np.abs(self.x).max())
         terms = np.abs(self.c) @ (np.abs(x) + np.abs(self.x))
         terms += np.abs(x) @ np.abs(self.P) @ np.abs(x) + np.abs(self.c).max() * size
-        A, b = np.vstack([self.A_eq, self.A_ub]), np.concatenate([self.b_eq, self.b_ub])
+        A, b, largest, unit = self.rows
         b = np.where(np.isfinite(b), np.abs(b), 0.0)
-        sides = np.abs(self.y) @ (b + np.abs(A) @ np.abs(self.x) + np.abs(A).max(1, initial=0.0))
-        return 1e-6 * terms + 2e-7 * sides
+        sides = np.abs(self.y) @ (b + np.abs(A) @ np.abs(self.x) + largest)
+        return 1e-6 * terms + 2e-7 * sides + 1e-12 * unit * np.abs(self.c).sum()
 
 
 def hostile(seed, curved):
@@ -88,7 +100,7 @@ def hostile(seed, curved):
     rng = np.random.default_rng([seed, int(curved)])
     while True:
         program = _drawn(rng, curved)
-        if program.truth != INFEASIBLE or program.contradiction > 1e-6:
+        if program.is_told_right:
             return program
 
 
