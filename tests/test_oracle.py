@@ -13,11 +13,14 @@ from scipy.optimize import linprog
 from revealed import problems
 from revealed.errors import InputError, ShapeError
 from revealed.oracle import Solution, SolveStatus, general
+from revealed.oracle.claims import Claim
+from revealed.oracle.fallback import Doubtful
 from revealed.oracle.highs import HighsSolver
 from revealed.problem import LinearProgram
 
 OPTIMAL, INFEASIBLE, UNBOUNDED, LIMIT, FAILED = SolveStatus
 INF = np.inf
+DUST = 0.1 + 0.2 - 0.3
 
 
 def random_program(seed):
@@ -164,10 +167,10 @@ def test_infeasible_wins_over_unbounded():
 def test_a_limit_inside_highs_leaves_no_trace():
     problem, solver = problems.grid_shortest_path(6, 6), HighsSolver()
     cost = np.random.default_rng(0).random(problem.n_variables)
-    assert solver.solve(problem, 0, cost, 1e-9) == (LIMIT, None)
-    status, x = solver.solve(problem, 0, cost, INF)
-    assert status == OPTIMAL
-    np.testing.assert_array_equal(x, problem.solve(cost[None]).x[0])
+    assert solver.solve(problem, 0, cost, 1e-9) == Claim(LIMIT)
+    claim = solver.solve(problem, 0, cost, INF)
+    assert claim.status == OPTIMAL
+    np.testing.assert_array_equal(claim.x, problem.solve(cost[None]).x[0])
 
 
 @pytest.mark.parametrize(
@@ -367,40 +370,102 @@ def test_without_highspy_instances_limits_and_infinite_rows():
 
 
 class FixedAnswer:
-    """A solver that calls whatever it was given optimal."""
+    """A solver that makes the same claim of whatever it is given."""
 
-    def __init__(self, x):
-        self.x = np.array(x)
+    def __init__(self, status, **proof):
+        self.claim = Claim(status, **{name: np.array(part) for name, part in proof.items()})
 
     def solve(self, problem, instance, cost, seconds):
-        return OPTIMAL, self.x
+        return self.claim
+
+    def once(self, at, cost, seconds, way):
+        return self.claim if len(cost) == 2 else Claim(FAILED)
+
+    def stop(self):
+        pass
+
+
+def said(monkeypatch, problem, cost, status, **proof):
+    """What comes of a claim about a problem with two variables."""
+    monkeypatch.setattr(general, "_new_solver", lambda: FixedAnswer(status, **proof))
+    return LinearProgram(**problem).solve([cost])
+
+
+SHARES = dict(A_eq=[[1.0, 1.0]], b_eq=1.0)
 
 
 @pytest.mark.parametrize(
-    "claimed, status",
+    "x, y, status",
     [
-        ([0.5, 0.5], OPTIMAL),
-        ([0.5, 0.6], FAILED),
-        ([1.5, -0.5], FAILED),
-        ([np.nan, 1.0], FAILED),
-        ([INF, -INF], FAILED),
+        ([1.0, 0.0], [0.5], OPTIMAL),
+        ([0.5, 0.6], [0.5], FAILED),
+        ([1.5, -0.5], [0.5], FAILED),
+        ([np.nan, 1.0], [0.5], FAILED),
+        ([INF, -INF], [0.5], FAILED),
+        ([0.5, 0.5], [0.5], FAILED),  # feasible, but not the cheapest
+        ([1.0, 0.0], [0.6], FAILED),  # the cheapest, but this does not prove it
+        ([1.0, 0.0], [np.nan], FAILED),
     ],
 )
-def test_a_solver_is_believed_only_when_its_decision_is_feasible(monkeypatch, claimed, status):
-    monkeypatch.setattr(general, "_new_solver", lambda: FixedAnswer(claimed))
-    solution = LinearProgram(A_eq=[[1.0, 1.0]], b_eq=1.0).solve([[1.0, 1.0]])
+def test_a_decision_is_believed_only_with_its_proof(monkeypatch, x, y, status):
+    solution = said(monkeypatch, SHARES, [0.5, 0.75], OPTIMAL, x=x, y=y)
     assert solution.status[0] == status
     assert np.isnan(solution.x).all() == (status == FAILED)
 
 
+@pytest.mark.parametrize(
+    "problem, w, status",
+    [
+        (dict(A_eq=[[1.0, 1.0]], b_eq=-1.0), [1.0], INFEASIBLE),
+        (dict(A_eq=[[1.0, 1.0]], b_eq=-1.0, lb=[0, -INF]), [1.0], FAILED),
+        (dict(A_eq=[[1.0, 1.0]], b_eq=-1.0), [0.0], FAILED),
+        (dict(A_eq=[[1.0, 1.0]], b_eq=-1.0), [np.nan], FAILED),
+        (dict(A_eq=[[1.0, 1.0]], b_eq=5.0, ub=2.0), [1.0], INFEASIBLE),  # either sign will do
+        (dict(A_eq=[[1.0, 1.0]], b_eq=5.0, ub=3.0), [1.0], FAILED),
+        (dict(A_eq=[[1, -1], [1, -1]], b_eq=[1.0, 2.0], lb=None), [1.0, -1.0], INFEASIBLE),
+        (dict(A_eq=[[1, -1], [1, -1]], b_eq=[1.0, 1.0 + 1e-10], lb=None), [1.0, -1.0], FAILED),
+        (dict(A_eq=[[1, -1], [1, -1.001]], b_eq=[1.0, 2.0], lb=None), [1.0, -1.0], FAILED),
+        (dict(A_eq=[[1, -1], [1, -1], [1, 1]], b_eq=[0, DUST, 9]), [1.0, -1.0, 0.0], FAILED),
+    ],
+)
+def test_infeasible_is_believed_only_with_multipliers(monkeypatch, problem, w, status):
+    assert said(monkeypatch, problem, [1.0, 2.0], INFEASIBLE, y=w).status[0] == status
+
+
+@pytest.mark.parametrize(
+    "problem, cost, ray, status",
+    [
+        (dict(A_eq=[[1.0, -1.0]], b_eq=0.0), [1.0, -2.0], [1.0, 1.0], UNBOUNDED),
+        (dict(A_eq=[[1.0, -1.0]], b_eq=0.0), [1.0, -2.0], [1.0, 1.0 + 1e-9], UNBOUNDED),  # refined
+        (dict(A_eq=[[1.0, -1.0]], b_eq=0.0), [2.0, -1.0], [1.0, 1.0], FAILED),
+        (dict(A_eq=[[1.0, -1.0]], b_eq=0.0), [1.0, -2.0], [-1.0, 1.0], FAILED),
+        (dict(A_eq=[[1.0, -1.0]], b_eq=0.0, ub=[INF, 9.0]), [1.0, -2.0], [1.0, 1.0], FAILED),
+        (dict(A_eq=[[1.0, 1.0]], b_eq=0.0), [1.0, -2.0], [-1.0, 1.0], FAILED),
+        (dict(A_ub=[[1.0, -1.0]], b_ub=0.0), [1.0, -2.0], [1.0, 1.0], UNBOUNDED),
+        (dict(A_ub=[[1.0, -1.0]], b_ub=0.0), [-1.0, 2.0], [1.0, 0.4], FAILED),
+    ],
+)
+def test_unbounded_is_believed_only_with_a_ray(monkeypatch, problem, cost, ray, status):
+    monkeypatch.setattr(Doubtful, "_is_feasible", lambda self: True)
+    assert said(monkeypatch, problem, cost, UNBOUNDED, ray=ray).status[0] == status
+
+
+def test_unbounded_needs_a_decision_to_begin_at(monkeypatch):
+    problem = dict(A_ub=[[1.0, 0.0]], b_ub=-1.0)
+    solution = said(monkeypatch, problem, [0.0, -1.0], UNBOUNDED, ray=[0.0, 1.0])
+    assert solution.status[0] == FAILED
+    monkeypatch.undo()
+    assert LinearProgram(**problem).solve([[0.0, -1.0]]).status[0] == INFEASIBLE
+
+
 def test_rounding_is_snapped_to_a_bound_only_where_that_is_feasible(monkeypatch):
-    monkeypatch.setattr(general, "_new_solver", lambda: FixedAnswer([1e-12, 1.0 - 1e-12]))
-    solution = LinearProgram(A_eq=[[1.0, 1.0]], b_eq=1.0, ub=1.0).solve([[1.0, 0.0]])
+    shares = dict(A_eq=[[1.0, 1.0]], b_eq=1.0, ub=1.0)
+    solution = said(monkeypatch, shares, [1.0, 0.0], OPTIMAL, x=[1e-12, 1.0 - 1e-12], y=[0.0])
     np.testing.assert_array_equal(solution.x, [[0.0, 1.0]])
     # Here 1e-12 is a hundredth of what the row asks for, not rounding.
-    monkeypatch.setattr(general, "_new_solver", lambda: FixedAnswer([1e-12, 0.99]))
-    steep = LinearProgram(A_eq=[[1e10, 1.0]], b_eq=1.0).solve([[1.0, 0.0]])
-    np.testing.assert_array_equal(steep.x, [[1e-12, 0.99]])
+    steep = dict(A_eq=[[1e10, 1.0]], b_eq=1.0)
+    solution = said(monkeypatch, steep, [1.0, 0.0], OPTIMAL, x=[1e-12, 0.99], y=[0.0])
+    np.testing.assert_array_equal(solution.x, [[1e-12, 0.99]])
 
 
 def test_another_user_of_highs_with_other_threads_does_no_harm():

@@ -8,6 +8,7 @@ diagonal.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -41,6 +42,7 @@ ATTEMPTS: tuple[dict[str, Any], ...] = (
     _REFINED | {"equilibrate_enable": False},
     _REFINED | {"max_step_fraction": 0.999},
 )
+_here = threading.local()  # `stop`: the event that ends the solves of this thread
 _INFEASIBLE = ("PrimalInfeasible", "AlmostPrimalInfeasible")
 _UNBOUNDED = ("DualInfeasible", "AlmostDualInfeasible")
 
@@ -105,7 +107,8 @@ def solve_conic(
         settings.time_limit = max(seconds, 1e-3)
     kinds = [getattr(clarabel, _KINDS[kind])(size) for kind, size in cones if size]
     upper = sparse.csc_matrix(sparse.triu(P))
-    answer = clarabel.DefaultSolver(upper, q, sparse.csc_matrix(A), b, kinds, settings).solve()
+    solver = clarabel.DefaultSolver(upper, q, sparse.csc_matrix(A), b, kinds, settings)
+    answer = _interruptible(solver)
     status = str(answer.status)
     return ConicAnswer(
         np.asarray(answer.x),
@@ -115,6 +118,25 @@ def solve_conic(
         status == "MaxTime",
         int(answer.iterations),
     )
+
+
+def _interruptible(solver: Any) -> Any:
+    """Solve, and end at the next iteration on Ctrl+C: Python handles the signal in the call that
+    Clarabel makes there, if this is the main thread; else `in_threads` says when to stop."""
+    stop: threading.Event = getattr(_here, "stop", None) or threading.Event()
+
+    def ends(_: Any) -> bool:
+        try:
+            return stop.is_set()
+        except KeyboardInterrupt:
+            stop.set()
+            return True
+
+    solver.set_termination_callback(ends)
+    answer = None if stop.is_set() else solver.solve()
+    if stop.is_set():
+        raise KeyboardInterrupt
+    return answer
 
 
 def solve_best(
@@ -169,8 +191,19 @@ def in_threads(work: Callable[[int], None], size: int, threads: int) -> None:
         for b in range(size):
             work(b)
         return
+    stop = threading.Event()
+
+    def run(b: int) -> None:
+        _here.stop = stop
+        if not stop.is_set():
+            work(b)
+
     with ThreadPoolExecutor(min(threads, size)) as pool:
-        list(pool.map(work, range(size)))
+        try:
+            list(pool.map(run, range(size)))
+        except BaseException:
+            stop.set()
+            raise
 
 
 # --- cones ---------------------------------------------------------------------------------------

@@ -19,11 +19,12 @@ from scipy import sparse
 from .._arrays import as_costs
 from .._conic import in_threads, load_clarabel
 from ..derivatives import second_order, tensor, value_and_slope, values_and_slopes
+from .curved import CONVEX
 from .limits import deadline_after, thread_count
-from .quadratic import CONVEX, polyhedron_rows
+from .quadratic import polyhedron_rows
 from .sequential import WHAT, Smooth, minimise, nearest_to_zero
 from .solution import Solution, SolveStatus
-from .units import power_of_two, usual_size, with_even_rows
+from .units import least_size, limit_size, power_of_two, with_even_rows
 
 if TYPE_CHECKING:
     from ..convex import ConvexProgram
@@ -156,7 +157,8 @@ def _in_units(
 def _expected_size(one: ConvexProgram, rows: Smooth) -> float:
     """The size of x as right-hand sides tell it, or else its start, or else how far functions are
     from binding at 0."""
-    told = usual_size(rows.right)
+    n_zero = rows.cones[0][1]
+    told = least_size(rows.right[:n_zero], rows.right[n_zero:]) or limit_size(rows.right[n_zero:])
     if told:
         return power_of_two(told)
     if one.start is not None:

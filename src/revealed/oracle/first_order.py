@@ -15,17 +15,11 @@ import numpy as np
 from scipy import sparse
 
 from .._conic import Cone
-from ..problem import LinearProgram
-from .units import power_of_two, usual_size, with_even_rows
+from .units import even_columns, least_size, limit_size, power_of_two, row_sizes, with_even_rows
 
 SHORT = 1e-3
 """Of the largest entry of x, the largest part of the gradient, or the unit of x: where terms are
 smaller than this share of it, rounding of the others speaks."""
-PROOF = 1e-7
-"""How far multipliers may be from proving that no x obeys the rows; how fast an objective must fall
-to fall for ever."""
-FLAT = 1e-12
-"""An eigenvalue of P this small against its largest is rounding."""
 
 
 class Program(NamedTuple):
@@ -47,7 +41,9 @@ class Program(NamedTuple):
         """The size that x may be expected to have, as a power of two."""
         curvature = np.abs(self.P).max(initial=0.0)
         free = np.abs(self.q).max(initial=0.0) / curvature if curvature else 0.0
-        return power_of_two(usual_size(self.b) or free)
+        below = self.b[self.n_zero :]
+        sizes = [size for size in (free, limit_size(below)) if size > 0]
+        return power_of_two(least_size(self.b[: self.n_zero], below) or min(sizes, default=1.0))
 
     @property
     def conic(self) -> tuple[Any, np.ndarray, Any, np.ndarray, list[Cone]]:
@@ -62,10 +58,33 @@ class Program(NamedTuple):
         size = power_of_two(max(np.abs(P).max(initial=0.0), np.abs(self.q).max(initial=0.0)))
         return self._replace(P=P / size, q=self.q / size, b=self.b / unit), size
 
+    def only(self, kept: np.ndarray) -> Program:
+        """Some of the rows, all equalities among them."""
+        if kept.all():
+            return self
+        return self._replace(A=sparse.csc_array(self.A[kept]), b=self.b[kept])
+
+    def even(self) -> tuple[Program, np.ndarray, np.ndarray]:
+        """The program in x / columns with entries of P and A as near 1 as may be; the columns, and
+        what its multipliers are to be multiplied by."""
+        both = sparse.csr_array(sparse.vstack([sparse.csr_array(self.P), self.A], format="csr"))
+        both.eliminate_zeros()
+        columns = even_columns(both)
+        A = sparse.csc_array(self.A @ sparse.diags_array(columns))
+        size = row_sizes(A)
+        A.data = A.data / size[A.indices]
+        P = self.P * columns * columns[:, None]
+        return Program(P, self.q * columns, A, self.b / size, self.n_zero), columns, 1.0 / size
+
 
 def left_over(program: Program, x: np.ndarray, z: np.ndarray) -> float:
-    """Relative, 0 where x is optimal and z are its multipliers: the largest of what rows are
-    broken by, what the gradient leaves over, and the multipliers of rows that do not bind."""
+    """Relative, 0 where x is optimal and z are its multipliers: the largest of `left_overs`."""
+    return float(max(left_overs(program, x, z)))
+
+
+def left_overs(program: Program, x: np.ndarray, z: np.ndarray) -> list[float]:
+    """What rows are broken by, what the gradient leaves over, and the multipliers of rows that do
+    not bind."""
     P, q, A, b, n_zero = program
     z = np.concatenate([z[:n_zero], np.maximum(z[n_zero:], 0.0)])
     size = max(np.abs(x).max(initial=0.0), SHORT * program.unit)
@@ -78,33 +97,14 @@ def left_over(program: Program, x: np.ndarray, z: np.ndarray) -> float:
     spare, force = np.maximum(slack[n_zero:], 0.0), z[n_zero:] / largest
     both = np.minimum(spare, force) * np.maximum(1.0, np.maximum(spare, force))
     worst = [part.max(initial=0.0) for part in (broken, gradient, both)]
-    return float(max(worst)) if np.isfinite(worst).all() else np.inf
+    return worst if np.isfinite(worst).all() else [np.inf] * 3
 
 
-def is_infeasible(program: Program, z: np.ndarray) -> bool:
-    """Whether multipliers prove it: A^T z = 0 and b z < 0, to rounding, in units of x."""
-    z = np.concatenate([z[: program.n_zero], np.maximum(z[program.n_zero :], 0.0)])
-    below = -float(program.b @ z)
-    return below > 0 and np.abs(program.A.T @ z).max(initial=0.0) <= PROOF * below
-
-
-def is_unbounded(program: Program) -> bool:
-    """Whether the objective falls for ever along some direction that is flat and in which no row
-    ends: a linear program over the directions of length at most 1."""
+def gap(program: Program, x: np.ndarray, z: np.ndarray) -> float:
+    """By how much the objective at x may exceed the least one, where nothing else is left over: the
+    products of slacks and multipliers, as a share of the terms of the objective."""
     P, q, A, b, n_zero = program
-    values, vectors = np.linalg.eigh(P)
-    flat = vectors[:, values <= FLAT * np.abs(values).max(initial=0.0)]
-    size = np.abs(q).max(initial=0.0)
-    if not (flat.size and size):
-        return False
-    ends = A @ flat
-    ends[np.abs(ends) <= FLAT * abs(A).sum(axis=1)[:, None]] = 0.0
-    cone = LinearProgram(
-        A_eq=ends[:n_zero],
-        b_eq=np.zeros(n_zero),
-        A_ub=ends[n_zero:],
-        b_ub=np.zeros(len(b) - n_zero),
-        lb=-1.0,
-        ub=1.0,
-    )
-    return bool(cone.solve((q / size @ flat)[None]).objective[0] < -PROOF)
+    z = np.concatenate([z[:n_zero], np.maximum(z[n_zero:], 0.0)])
+    over = np.abs(b - A @ x)[n_zero:] @ z[n_zero:]
+    terms = np.abs(x) @ np.abs(P @ x) + np.abs(q) @ np.abs(x) + np.abs(b) @ np.abs(z)
+    return float(over / terms) if terms else 0.0

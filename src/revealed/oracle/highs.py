@@ -3,7 +3,8 @@
 The simplex method ends at a vertex. Where only the costs differ, a feasible basis is found once
 and every instance starts there, not where the one before it ended: quick, and independent of the
 batch. Rows are scaled by powers of two so that HiGHS's absolute tolerances mean the same for each,
-and so is x where right-hand sides and bounds are far from 1.
+and so is x where right-hand sides and bounds are far from 1. Nothing that HiGHS says is believed
+here: what would prove it goes along, and `general` checks that.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 import highspy
 import numpy as np
 
+from .claims import FIRST, Claim, Way, most_steps
 from .solution import SolveStatus
-from .units import linear_unit
+from .units import linear_unit, size_in_box
 
 if TYPE_CHECKING:
     from ..problem import LinearProgram
+    from .proofs import Polyhedron
 
 _Model = highspy.HighsModelStatus
 
@@ -32,30 +35,14 @@ _OPTIONS = {
     "small_matrix_value": 1e-12,
     "large_matrix_value": 1e300,
 }
-_FIRST = {
-    "primal_feasibility_tolerance": 1e-9,
-    "dual_feasibility_tolerance": 1e-9,
-    "presolve": "off",
-    "simplex_strategy": 0,  # primal from a feasible basis, dual otherwise
-}
-# The primal method takes a basis met again for a cycle, even if entries went from bound to bound in
-# between and the cost fell, and gives up short of the optimum (status unknown). The dual goes on.
-_DUAL = {**_FIRST, "simplex_strategy": 1}
-_SECOND = {
-    "primal_feasibility_tolerance": 1e-7,
-    "dual_feasibility_tolerance": 1e-7,
-    "presolve": "on",
-    # Primal: it proves NETLIB's klein1 and klein3 infeasible, where the dual method gives up.
-    "simplex_strategy": 4,
-}
+_NO_LIMIT = 2**31 - 1
 
 _STATUS = {
     _Model.kOptimal: SolveStatus.OPTIMAL,
     _Model.kInfeasible: SolveStatus.INFEASIBLE,
     _Model.kUnbounded: SolveStatus.UNBOUNDED,
-    _Model.kUnboundedOrInfeasible: SolveStatus.UNBOUNDED,  # told apart afterwards
+    _Model.kUnboundedOrInfeasible: SolveStatus.UNBOUNDED,  # told apart by the proofs
     _Model.kTimeLimit: SolveStatus.LIMIT,
-    _Model.kIterationLimit: SolveStatus.LIMIT,
 }
 
 
@@ -71,9 +58,9 @@ class _StackedRows:
 
 @dataclass(frozen=True)
 class _Start:
-    """Where every instance begins: a feasible basis, or the news that there is none."""
+    """Where every instance begins: at a feasible basis if there is one; or it does not begin."""
 
-    status: SolveStatus
+    claim: Claim | None
     basis: Any
 
 
@@ -86,31 +73,40 @@ class HighsSolver:
         self._model: Any = None
         self._is_loaded = False
         self._unit = 1.0  # of x
+        self._scale = np.ones(0)  # of the rows
         self._kept_start: _Start | None = None
+        self._is_stopped = False
+        self._way: Way | None = None  # whose options are set
 
     def solve(
         self, problem: LinearProgram, instance: int, cost: np.ndarray, seconds: float
-    ) -> tuple[SolveStatus, np.ndarray | None]:
-        """Status of one instance and its vertex; x is None unless OPTIMAL."""
-        # The clock of a HiGHS model runs on from one solve to the next.
-        self._set({"time_limit": self._highs.getRunTime() + seconds})
+    ) -> Claim:
+        """What HiGHS says of one instance; decisions are vertices."""
         self._load(problem, instance)
-        start = self._start(problem)
-        if start.status != SolveStatus.OPTIMAL:
-            return start.status, None
-        status, strayed = self._attempt(cost, start.basis)
-        if strayed:  # leave no trace of it in the instances that follow
-            self._is_loaded, self._kept_start = False, None
-        if status == SolveStatus.INFEASIBLE and start.basis is not None:
-            status = SolveStatus.FAILED  # a feasible basis is at hand, so this is wrong
-        if status == SolveStatus.UNBOUNDED and start.basis is None:
-            feasible, _ = self._attempt(np.zeros_like(cost), None)
-            status = status if feasible == SolveStatus.OPTIMAL else feasible
-        if status != SolveStatus.OPTIMAL:
-            return status, None
-        return status, self._unit * np.array(self._highs.getSolution().col_value)
+        start = self._start(problem, seconds)
+        if start.claim is not None:
+            return start.claim
+        return self._claim(self._run(cost, start.basis, FIRST, seconds), FIRST)
 
-    def _start(self, problem: LinearProgram) -> _Start:
+    def once(self, at: Polyhedron, cost: np.ndarray, seconds: float, way: Way) -> Claim:
+        """What HiGHS says of constraints as they are, from the beginning; what was loaded before
+        is lost."""
+        self._is_loaded, self._kept_start, self._model, self._way = False, None, None, None
+        rows = _StackedRows(at.A.indptr, at.A.indices, at.A.data[None], np.ones((1, len(at.b))))
+        model = _empty_model(len(cost), rows)
+        no_limit = np.full(len(at.b) - at.n_eq, -np.inf)
+        model.row_lower_, model.row_upper_ = np.concatenate([at.b[: at.n_eq], no_limit]), at.b
+        model.col_lower_, model.col_upper_ = at.lb, at.ub
+        self._unit, self._scale = 1.0, np.ones(len(at.b))
+        self._highs.passModel(model)
+        return self._claim(self._run(cost, None, way, seconds), way)
+
+    def stop(self) -> None:
+        """End a run in another thread: HiGHS looks at its limit at every step."""
+        self._is_stopped = True
+        self._set({"time_limit": 0.0})
+
+    def _start(self, problem: LinearProgram, seconds: float) -> _Start:
         """A feasible basis when all instances have the same constraints, else the slack basis.
 
         An instance with constraints of its own cannot begin at another one's basis without
@@ -118,36 +114,28 @@ class HighsSolver:
         taking over another's leaves the model in a different state, and the last bits differ.
         """
         if problem.n_instances is not None:
-            return _Start(SolveStatus.OPTIMAL, None)
+            return _Start(None, None)
         if self._kept_start is None:
-            status, _ = self._attempt(np.zeros(problem.n_variables), None)
+            status = self._run(np.zeros(problem.n_variables), None, FIRST, seconds)
             if status == SolveStatus.OPTIMAL:
-                self._kept_start = _Start(status, self._highs.getBasis())
+                self._kept_start = _Start(None, self._highs.getBasis())
             elif status == SolveStatus.LIMIT:  # says nothing about the problem, so is not kept
-                return _Start(status, None)
+                return _Start(Claim(status), None)
             elif status == SolveStatus.INFEASIBLE:
-                self._kept_start = _Start(status, None)
+                self._kept_start = _Start(self._claim(status, FIRST), None)
             else:  # in trouble even without costs; let each instance try from the beginning
-                self._kept_start = _Start(SolveStatus.OPTIMAL, None)
+                self._kept_start = _Start(None, None)
         return self._kept_start
 
-    def _attempt(self, cost: np.ndarray, basis: Any) -> tuple[SolveStatus, bool]:
-        """Tight tolerances first; HiGHS's own, with presolve, where those lead nowhere.
-
-        Right-hand sides rounded in the ninth digit may have no solution to 1e-9, but one to 1e-7.
-        The second value says whether any way but the first was taken.
-        """
-        troubles = (SolveStatus.FAILED, SolveStatus.INFEASIBLE)
-        status = self._run(cost, basis, _FIRST)
-        if status not in troubles:
-            return status, False
-        if status == SolveStatus.FAILED:
-            status = self._run(cost, None, _DUAL)
-        return (self._run(cost, None, _SECOND) if status in troubles else status), True
-
-    def _run(self, cost: np.ndarray, basis: Any, options: dict[str, Any]) -> SolveStatus:
+    def _run(self, cost: np.ndarray, basis: Any, way: Way, seconds: float) -> SolveStatus:
+        if self._is_stopped:
+            return SolveStatus.LIMIT
         highs = self._highs
-        self._set(options)
+        # The clock of a HiGHS model runs on from one solve to the next.
+        self._set({"time_limit": highs.getRunTime() + seconds})
+        if way != self._way:
+            self._set(_options(way, highs))
+            self._way = way
         # Without this, factors and random numbers left by the last instance choose among ties.
         highs.clearSolver()
         highs.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
@@ -159,6 +147,21 @@ class HighsSolver:
             self._set({"threads": 0})
             highs.run()
         return _STATUS.get(highs.getModelStatus(), SolveStatus.FAILED)
+
+    def _claim(self, status: SolveStatus, way: Way) -> Claim:
+        """With what would prove it; after presolve there are no rays."""
+        highs = self._highs
+        if status == SolveStatus.OPTIMAL:
+            found = highs.getSolution()
+            y = self._scale * np.array(found.row_dual)
+            return Claim(status, self._unit * np.array(found.col_value), y)
+        if status == SolveStatus.INFEASIBLE and not way.presolve:
+            _, there, w = highs.getDualRay()
+            return Claim(status, y=self._scale * np.array(w) if there else None)
+        if status == SolveStatus.UNBOUNDED and not way.presolve:
+            _, there, r = highs.getPrimalRay()
+            return Claim(status, ray=np.array(r) if there else None)
+        return Claim(status)
 
     def _load(self, problem: LinearProgram, instance: int) -> None:
         """Put the constraints of one instance into HiGHS, unless all have the same.
@@ -182,7 +185,8 @@ class HighsSolver:
         with np.errstate(over="ignore"):  # an infinite equality makes HiGHS refuse: FAILED
             low = np.concatenate([b_eq, no_limit]) * rows.scale[own]
             high = np.concatenate([b_eq, b_ub]) * rows.scale[own]
-            self._unit = linear_unit(high, lb, ub)
+            size = size_in_box(high[: len(b_eq)], high[len(b_eq) :], lb, ub)
+            self._unit, self._scale = linear_unit(size), rows.scale[own]
             model.row_lower_, model.row_upper_ = low / self._unit, high / self._unit
             model.col_lower_, model.col_upper_ = lb / self._unit, ub / self._unit
         self._highs.passModel(model)
@@ -191,6 +195,18 @@ class HighsSolver:
     def _set(self, options: dict[str, Any]) -> None:
         for name, value in options.items():
             self._highs.setOptionValue(name, value)
+
+
+def _options(way: Way, highs: Any) -> dict[str, Any]:
+    steps = most_steps(highs.getNumRow(), highs.getNumCol()) if way.capped else _NO_LIMIT
+    return {
+        "primal_feasibility_tolerance": way.tol,
+        "dual_feasibility_tolerance": way.tol,
+        "presolve": "on" if way.presolve else "off",
+        # 0: primal from a feasible basis, dual otherwise; 1: dual; 4: primal
+        "simplex_strategy": 1 if way.dual else 4 if way.presolve else 0,
+        "simplex_iteration_limit": steps,
+    }
 
 
 def _stack_rows(problem: LinearProgram) -> _StackedRows:

@@ -8,6 +8,7 @@ order conditions, both computed here. Letters: B instances, n variables.
 from __future__ import annotations
 
 import time
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,29 +18,23 @@ from .._arrays import as_costs
 from .._conic import ConicAnswer, has_clarabel, in_threads, load_clarabel, solve_conic
 from .._polish import polished
 from ..problem import LinearProgram
-from .first_order import (
-    SHORT,
-    Program,
-    is_infeasible,
-    is_unbounded,
-    left_over,
-)
+from .curved import Case
+from .first_order import SHORT, Program, left_over
 from .least_distance import by_least_distance
 from .limits import deadline_after, thread_count
 from .solution import Solution, SolveStatus
-from .units import power_of_two
 
 if TYPE_CHECKING:
     from ..quadratic import QuadraticProgram
 
-LEFT = 1e-7
-"""What may be left of the first-order conditions of a decision that is called optimal."""
 EXACT = 1e-10
 """What is not polished further."""
-CONVEX = 1e-7
-"""The smallest eigenvalue of the curvature may fall below 0 by this share of its largest entry, or
-of what would turn the linear part round over the size of x."""
-ATTEMPTS, GUESSES = 3, 10
+WAYS = ((False, 0), (True, 0), (False, 1), (True, 1), (True, 2), (False, 3))
+"""Whether columns are made even, and which settings of the solver, one after the other."""
+LOOSE = 1e4
+"""Limits so many times larger than x is expected to be are left out where there are any: beside
+them the solver's tolerances, which follow the largest number, would hide the others."""
+GUESSES = 10
 _NEAR_BOUND = 1e-9
 
 
@@ -96,45 +91,53 @@ def minimise_quadratic(
 ) -> tuple[SolveStatus, np.ndarray]:
     """min 1/2 x^T P x + q x over the polyhedron of one instance; NaN unless OPTIMAL."""
     nothing = np.full(problem.n_variables, np.nan)
-    program = Program.of(P, q, *polyhedron_rows(problem))
-    least, unit = float(np.linalg.eigvalsh(P)[0]), program.unit
-    if least < -CONVEX * max(np.abs(P).max(), np.abs(q).max() / unit):
+    rows = polyhedron_rows(problem)
+    program = Program.of(P, q, rows.A, rows.b, rows.n_zero)
+    case = Case(problem, program, rows.A)
+    if not case.is_convex:
         return SolveStatus.FAILED, nothing  # no minimum that first-order conditions could tell
-    if least < 0.0:
-        program = program._replace(P=P - least * np.eye(len(P)))
-    for attempt in range(ATTEMPTS):
-        status, x, z = _attempt(program, unit, seconds, attempt)
+    deadline = time.monotonic() + seconds
+    for (even, attempt), loose in product(WAYS, (False, True)):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return SolveStatus.LIMIT, nothing
+        status, x, z = _attempt(case, even, loose, left, attempt)
         if status is SolveStatus.OPTIMAL:
-            x = _snapped(problem, x, SHORT * program.unit)
-            if left_over(program, x, z) <= LEFT:
-                return status, x
-            unit = power_of_two(np.abs(x).max(initial=0.0))  # once more, with x of size 1
-        elif status is not SolveStatus.FAILED:
-            return status, nothing
-    return _without_answer(problem, program), nothing
-
-
-def _without_answer(problem: LinearProgram, program: Program) -> SolveStatus:
-    """Why no attempt came to an answer, as far as linear programs can tell."""
-    if not is_unbounded(program):
-        return SolveStatus.FAILED
-    anyone = problem.solve(np.zeros((1, problem.n_variables))).status[0]
-    return SolveStatus.UNBOUNDED if anyone == SolveStatus.OPTIMAL else SolveStatus(int(anyone))
+            as_found, x = x, _snapped(problem, x, SHORT * program.unit)
+            status = case.optimal(x, z)
+            if status is SolveStatus.FAILED:  # lower and upper bounds may both be near
+                status, x = case.optimal(as_found, z), as_found
+        elif status is SolveStatus.INFEASIBLE:
+            status = case.infeasible(z)
+        elif status is SolveStatus.UNBOUNDED:
+            status = case.unbounded()
+        if status is not SolveStatus.FAILED:
+            return status, x if status is SolveStatus.OPTIMAL else nothing
+    return case.unanswered()
 
 
 def _attempt(
-    program: Program, unit: float, seconds: float, attempt: int
+    case: Case, even: bool, loose: bool, seconds: float, attempt: int
 ) -> tuple[SolveStatus, np.ndarray, np.ndarray]:
-    """What a solver says of the program in x / unit: x and the multipliers of the rows. A proof
-    that there is no answer is checked here; where it does not hold, the status is FAILED."""
-    scaled, size = program.within(unit)
+    """What a solver says: x and the multipliers of the rows of `case.program`. Loose limits are
+    left out, unless `loose` asks for them; FAILED where it does and there are none."""
+    program, columns, rows = case.even if even else (case.program, 1.0, 1.0)
+    unit = case.unit_of(program, columns)
+    kept = (np.arange(len(program.b)) < program.n_zero) | (program.b <= LOOSE * unit)
+    if loose and kept.all():
+        return SolveStatus.FAILED, program.q, program.b
+    kept |= loose
+    scaled, size = program.only(kept).within(unit)
     if has_clarabel():
         status, x, z = _by_clarabel(scaled, seconds, attempt)
     else:
         status, x, z = by_least_distance(*scaled)
     if status is SolveStatus.OPTIMAL:
         x, z = _exact(scaled, x, z)
-    return status, unit * x, size * z
+        case.seen = x = columns * unit * x
+    every = np.zeros(len(kept))
+    every[kept] = size * z
+    return status, x, rows * every
 
 
 def _by_clarabel(
@@ -145,9 +148,11 @@ def _by_clarabel(
     status = SolveStatus.OPTIMAL
     if found.late:
         status = SolveStatus.LIMIT
-    elif found.infeasible and is_infeasible(program, found.z):
+    elif found.infeasible:
         status = SolveStatus.INFEASIBLE
-    elif found.infeasible or found.unbounded:
+    elif found.unbounded:
+        status = SolveStatus.UNBOUNDED
+    elif not (np.isfinite(found.x).all() and np.isfinite(found.z).all()):
         status = SolveStatus.FAILED
     return status, found.x, found.z
 
