@@ -47,8 +47,8 @@ Both minimize the same function from the same start. *Default*: smoothed, Huber'
 ridge 0.15 over the number of samples. *Not smoothed*: the squared distance, the paper's loss,
 with the same ridge, which makes the minimum unique and the gap provable. The feed blend and the
 factory plan are made up, with rows whose units differ by up to a factor of a million and features
-whose scales do too. The gap is the loss less a proved lower bound, over that bound. Projections of the
-fit on a tenth of the samples, with which large fits start, are counted.
+whose scales do too. The gap is the loss less a proved lower bound, over that bound. Projections of
+the fit on a tenth of the samples, with which large fits start, are counted.
 """
 
 
