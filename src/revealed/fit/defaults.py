@@ -41,7 +41,7 @@ def default_loss(
 ) -> DistanceLoss:
     """The loss with "auto" and None replaced; `smooth` is whether "auto" noise may be above 0."""
     if noise == "auto":
-        noise = NOISE_PER_UNIT * cost_unit(sets) if smooth and is_scale_free(sets) else 0.0
+        noise = usual_noise(sets) if smooth and is_scale_free(sets) else 0.0
     if power == "auto":
         power = "huber" if noise else 2
     if delta is None:
@@ -51,16 +51,14 @@ def default_loss(
     return DistanceLoss(power=power, delta=delta, noise=float(noise), draws=draws, seed=seed)
 
 
-def cost_unit(sets: Sets) -> float:
-    """Root mean square entry of the smallest costs that explain a decision: of the median sample.
-
-    1 without a margin, where costs of 0 explain anything.
-    """
+def usual_noise(sets: Sets) -> float:
+    """Five times the root mean square entry of the smallest costs that explain a decision, of the
+    median sample; 1 without a margin, where costs of 0 explain anything."""
     some = sets[np.unique(np.linspace(0, len(sets) - 1, LOOKED_AT).astype(int))]
     near = project(np.zeros((len(some), some.n_parameters)), some)
     refuse_empty(near)
     unit = float(np.median(near.distance)) / np.sqrt(some.n_parameters)
-    return unit if unit > 0 else 1.0
+    return NOISE_PER_UNIT * unit if unit > 0 else 1.0
 
 
 def default_ridge(sets: Sets) -> float:

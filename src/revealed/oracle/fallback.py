@@ -18,7 +18,7 @@ from scipy import sparse
 from ..problem import LinearProgram, relative_violation
 from .claims import Claim, Way
 from .gap import DUST, duality_gap
-from .proofs import Polyhedron, contradiction, is_ray
+from .proofs import Polyhedron, contradiction, is_ray, rounding_of_fall
 from .scaling import Scaled, scaled
 from .snap import snapped
 from .solution import SolveStatus
@@ -152,6 +152,8 @@ class Doubtful:
             return failed  # too small even among these
         r = self._steepest(rest, _face(at, ends, holds))
         if r is None:
+            return SolveStatus.OPTIMAL, x
+        if float(self.cost @ r) >= -rounding_of_fall(at, self.cost, r):
             return SolveStatus.OPTIMAL, x
         return (SolveStatus.UNBOUNDED, None) if is_ray(at, self.cost, r) else failed
 

@@ -100,12 +100,22 @@ def is_ray(at: Polyhedron, cost: np.ndarray, r: np.ndarray, flat: Any = None) ->
         moved, rounding = _sums(still.A, r)
         over = np.where(np.arange(len(moved)) < still.n_eq, np.abs(moved), moved)
         over[np.isposinf(still.b)] = 0.0  # a row without a limit ends nothing
-        falls = float(cost @ r) < -FALL * float(np.abs(cost) @ np.abs(r))
+        falls = float(cost @ r) < -max(
+            FALL * float(np.abs(cost) @ np.abs(r)), rounding_of_fall(at, cost, r)
+        )
         if not falls or (over <= rounding).all():
             return falls
         ends = over > -np.sqrt(ROUNDING) * (abs(still.A) @ np.abs(r))
         r = _inside(at, _into_kernel(still.A[ends], r))
     return False
+
+
+def rounding_of_fall(at: Polyhedron, cost: np.ndarray, r: np.ndarray) -> float:
+    """What the cost may fall by along r because its entries were rounded beside the largest one, as
+    those of a projected cost are; a fall of this size proves nothing."""
+    size = at.sizes
+    largest = float(np.abs(cost * size).max(initial=0.0)) * float(np.abs(r / size).max(initial=0.0))
+    return 16.0 * ROUNDING * largest
 
 
 def is_bounded(at: Polyhedron) -> bool:

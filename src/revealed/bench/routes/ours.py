@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...data.routes import Routes
-from ...fit import InverseRegressor
 from .features import MoveFeatures
 
 TURNS = ("left turn", "right turn", "U-turn")
@@ -78,6 +77,8 @@ def fit_projection(
     threads: int | None = None,
 ) -> Fit:
     """Learn the coefficients of all features but length, which is given as the unit."""
+    from ...fit import InverseRegressor
+
     routes, times = distinct(routes)
     est = InverseRegressor(
         routes.problem(),
