@@ -136,6 +136,7 @@ import os, signal, sys, threading, time
 import numpy as np
 import revealed as rv
 rng = np.random.default_rng(0)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 {setup}
 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
