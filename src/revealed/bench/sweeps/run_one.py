@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 GENERATORS = ("noisy_paths", "paper_paths", "paper_knapsacks")
 SPLITS = ("train", "valid", "test")
 MEASURES = ("decision_loss", "estimate_loss", "relative_regret")
+SMOOTHED_MARGIN = 0.5
+"""Of the smoothed loss where none is given: half of its noise, as in the runs that are kept."""
 
 
 def perform(config: RunConfig) -> Run:
@@ -191,6 +193,7 @@ def _train(config: RunConfig, data: DataSet, model: Any, watch: Watch) -> Histor
             f"`needs_true_costs` must be {loss.needs_true_costs} for the method {config.method!r}."
         )
     margin = getattr(loss, "margin", 1.0) if name in OURS else 1.0
+    margin = SMOOTHED_MARGIN if margin is None else margin
     sets = OptimalitySet(data.problem, data.train.decisions, margin=margin)
     given = (model, data.train.contexts, sets)
     if config.optimiser == "pocs":
