@@ -34,7 +34,7 @@ bench: $(STAMP) ## time the projection against its rivals; figures go to out/ben
 	$(BIN)/revealed bench projection --out out/bench/projection.json $(ARGS)
 
 pyepo: ## make .venv-pyepo, the environment of the rival library, for `revealed bench epochs`
-	benchmarks/pyepo/setup
+	experiments/pyepo/setup
 
 recompile: ## forget compiled kernels (numba does not notice a change in a function they call)
 	find src -name '*.nb[ic]' -delete
@@ -42,12 +42,12 @@ recompile: ## forget compiled kernels (numba does not notice a change in a funct
 clean: ## remove the environment, caches and outputs
 	rm -rf .venv .venv-pyepo out .pytest_cache .ruff_cache .hypothesis
 	rm -rf docs/generated
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src experiments tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Installed again whenever what is asked for changes; the code itself is used in place.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml experiments/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("revealed needs Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
 	@echo "Setting up .venv (once; a minute or two) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e './experiments[sweeps]'
 	@touch $(STAMP)

@@ -19,7 +19,7 @@ import numpy as np
 from _picture import BLUE, INK, bars, caption, gantt, paired, save
 
 import revealed as rv
-from revealed.data.energy import load_energy, synthetic_energy
+from revealed.datasets.energy import load_energy, synthetic_energy
 
 load = int(sys.argv[2]) if len(sys.argv) > 2 else 6
 days = load_energy(sys.argv[1], load=load) if len(sys.argv) > 1 else synthetic_energy()

@@ -19,7 +19,7 @@ import numpy as np
 from _picture import caption, paired, save
 
 import revealed as rv
-from revealed.data.prices import FEATURES, load_sp500, portfolio_periods, synthetic_prices
+from revealed.datasets.prices import FEATURES, load_sp500, portfolio_periods, synthetic_prices
 
 try:
     prices = load_sp500()

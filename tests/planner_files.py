@@ -3,7 +3,7 @@
 import csv
 
 from revealed.cli import main
-from revealed.tour import copy_files
+from revealed.cli.tour import copy_files
 
 
 class Files:

@@ -17,9 +17,9 @@ from pathlib import Path
 from PIL import Image
 
 from revealed import cli
-from revealed.explorer import Explorer, serve
-from revealed.store import load_model
-from revealed.tour import copy_files
+from revealed.cli.explorer import Explorer, serve
+from revealed.cli.store import load_model
+from revealed.cli.tour import copy_files
 
 DOCS = Path(__file__).resolve().parents[1]
 SAMPLE = "2026-06-19"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "benchmarks/results"
+RESULTS = ROOT / "experiments/results"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], numbers: int = 0) -> str:
@@ -52,10 +52,10 @@ def _number(value: Any) -> str:
 
 def claims_list(experiment: str, *, failed: bool = False) -> str:
     """What is claimed of an experiment, with the verdict of its runs."""
-    from revealed.report.claims import judge
-    from revealed.report.reading import read_folder
-    from revealed.report.study import gather
-    from revealed.report.verdicts import FAILS, HOLDS
+    from revealed_experiments.report.claims import judge
+    from revealed_experiments.report.reading import read_folder
+    from revealed_experiments.report.study import gather
+    from revealed_experiments.report.verdicts import FAILS, HOLDS
 
     rows = []
     for claim in judge(gather(read_folder(RESULTS / experiment), [])):
@@ -140,14 +140,14 @@ def scale_table() -> str:
 
 
 def headline() -> str:
-    from revealed.bench.projection.page import headline as sentence
+    from revealed_experiments.bench.projection.page import headline as sentence
 
     return sentence(load("projection")) + "\n"
 
 
 def benchmarks_readme() -> str:
     """How the figures were taken, without its title, for a page in docs/benchmarks."""
-    text = (ROOT / "benchmarks/README.md").read_text("utf-8").replace("](../docs/", "](../")
+    text = (ROOT / "experiments/README.md").read_text("utf-8").replace("](../docs/", "](../")
     return text.partition("\n")[2].lstrip()
 
 

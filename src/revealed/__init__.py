@@ -14,13 +14,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import datasets as datasets
     from . import fit as fit
     from . import importers as importers
     from . import losses as losses
     from . import metrics as metrics
     from . import problems as problems
     from . import theory as theory
-    from . import vision as vision
     from .cones import SecondOrderCone as SecondOrderCone
     from .cones import SemidefiniteCone as SemidefiniteCone
     from .convex import ConvexProgram as ConvexProgram
@@ -84,7 +84,7 @@ _HOMES = {
 }
 """The modules that names of the front door come from."""
 _ON_FIRST_USE = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = {*_HOMES, "metrics", "problems", "theory", "vision"}
+_MODULES = {*_HOMES, "datasets", "metrics", "problems", "theory"}
 
 
 def __getattr__(name: str) -> Any:
@@ -143,8 +143,8 @@ __all__ = [  # noqa: RUF022
     "fit",
     "InverseRegressor",
     "InverseRegressorCV",
-    "vision",
     "metrics",
+    "datasets",
     "theory",
     "RevealedError",
     "InputError",

@@ -96,7 +96,8 @@ def large_cases(batch: int = 32) -> Iterator[Case]:
 
 def netlib_cases(folder: Path, names: list[str], batch: int = 4) -> Iterator[Case]:
     """NETLIB problems with their own cost moved by 10%, margin 0."""
-    from ...bench.projection.cases import perturbed
+    from revealed_experiments.bench.projection.cases import perturbed
+
     from ...importers import read_mps
 
     for name in names:

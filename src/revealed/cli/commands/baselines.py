@@ -1,0 +1,78 @@
+"""What a model must beat: always the most frequent decision, and costs that ignore the context.
+
+Letters: B samples, n variables.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..doctor.alike import row_codes
+from ..explain.likeness import SAME, alike
+from ..store import FittedModel
+from .dossier import Dossier
+from .judging import relative
+
+MOST = 4_000
+"""Samples that the costs without context are learnt from."""
+
+
+def baselines(
+    model: FittedModel, dossier: Dossier, learn: np.ndarray, rows: np.ndarray, noise: float
+) -> dict[str, Any]:
+    """Figures of both baselines, learnt from the rows `learn`, on `rows`."""
+    problem, taken = dossier.plans[rows].problem, dossier.decisions[rows]
+    usual = np.repeat(_most_frequent(dossier.decisions[learn])[None], len(rows), axis=0)
+    plain_cost = _without_context(dossier, learn, model.margin, noise)
+    answer = problem.solve(np.repeat(plain_cost[None], len(rows), axis=0))
+    without = np.asarray(answer.x)
+    costs = model.costs(dossier.contexts[rows])
+    best = problem.solve(costs)
+    there = np.asarray(best.optimal)
+    spent = np.abs(costs * taken).sum(axis=1)
+    told = {}
+    for name, decisions in (("most_frequent", usual), ("no_context", without)):
+        solved = np.isfinite(decisions).all(axis=1)
+        obeys = np.zeros(len(rows), bool)
+        if solved.any():
+            at = np.flatnonzero(solved)
+            obeys[at] = np.asarray(problem[at].constraint_violation(decisions[at])) <= SAME
+        hits = int(alike(decisions, taken).all(axis=1).sum())
+        use = there & obeys
+        more = (costs * (np.where(use[:, None], decisions - np.asarray(best.x), 0.0))).sum(axis=1)
+        told[name] = {
+            "repeated": hits,
+            "repeated_share": hits / len(rows),
+            "extra_cost": relative(more[use], spent[use]) if use.any() else None,
+            "infeasible": int((solved & ~obeys).sum()),
+        }
+    return told | {"samples": len(rows)}
+
+
+def _most_frequent(decisions: np.ndarray) -> np.ndarray:
+    """The decision (n,) that was taken most often; of several the first."""
+    codes = row_codes(np.round(decisions / SAME) + 0.0)
+    _, first, counts = np.unique(codes, return_index=True, return_counts=True)
+    most = counts == counts.max()
+    return decisions[first[most].min()]
+
+
+def _without_context(
+    dossier: Dossier, learn: np.ndarray, margin: float, noise: float
+) -> np.ndarray:
+    """(n,) the costs that explain the decisions best if they are the same on every day."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    from ...fit import InverseRegressor
+    from ...optimality import OptimalitySet
+
+    some = learn[np.linspace(0, len(learn) - 1, min(len(learn), MOST)).astype(int)]
+    sets = OptimalitySet(dossier.plans[some].problem, dossier.decisions[some], margin)
+    est = InverseRegressor(sets.problem, margin=margin, noise=noise, ridge=0.0, tol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a baseline, near enough
+        est.set_params(random_state=0, max_iter=200).fit(np.zeros((len(some), 1)), sets)
+    return np.asarray(est.intercept_, float)

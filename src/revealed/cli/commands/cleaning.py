@@ -1,0 +1,106 @@
+"""Decisions as they were meant: rounding undone, infeasible ones refused, repaired or left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._words import count
+from ...errors import InputError
+from ...problem import in_parts
+from ...repair import settle
+from ...rounding import read_rounded
+from ..doctor.feasibility import broken_constraint
+from ..explain.likeness import SAME
+from ..tables import Skipped
+from .dossier import Dossier
+from .reading import Reading
+
+
+class Cleaned(NamedTuple):
+    """A dossier with decisions that can be used, and what was found about their precision."""
+
+    dossier: Dossier
+    half_unit: np.ndarray | None
+    """(n,) how far decisions may be off; None where they are exact."""
+    rounded: str
+    """What was assumed about it, in words; empty where nothing was."""
+
+
+def cleaned(dossier: Dossier, how: Reading, *, refuse: bool = True) -> Cleaned:
+    """Undo rounding and deal with infeasible decisions as `how` says. The doctor does not `refuse`
+    them: it has more to say."""
+    tol = how.tol
+    n = len(dossier.plan.variables)
+    if isinstance(tol, list) and len(tol) != n:
+        raise InputError(f"The precision kept with the model is of {len(tol)} variables, not {n}.")
+    found = read_rounded(dossier.plans.problem, dossier.decisions, tol, tol=SAME)
+    notes = [*dossier.notes, *([found.sentence] if found.sentence else [])]
+    dossier = replace(dossier, decisions=found.decisions, notes=tuple(notes))
+    bad = np.flatnonzero(~(_violation(dossier) <= SAME))
+    if bad.size and how.infeasible == "repair":
+        dossier = _repaired(dossier, bad)
+    elif bad.size and how.infeasible == "skip":
+        dossier = _skipped(dossier, bad)
+    elif bad.size and refuse:
+        _refuse(dossier, bad)
+    return Cleaned(dossier, found.half_unit, found.sentence)
+
+
+def _violation(dossier: Dossier) -> np.ndarray:
+    found = np.empty(len(dossier))
+    for part, some, x in in_parts(dossier.plans.problem, dossier.decisions):
+        found[part] = np.asarray(some.constraint_violation(x))
+    return found
+
+
+def _refuse(dossier: Dossier, bad: np.ndarray) -> None:
+    """Refuse decisions that break the plan, with the place of the first."""
+    raise InputError(
+        f"{dossier.where_decision(int(bad[0]))}: the decision breaks the plan: "
+        f"{_broken(dossier, bad[0])}. Broken by {len(bad):,} of "
+        f"{count(len(dossier), 'decision')}; `revealed doctor` with the same files says more. "
+        "--infeasible skip leaves such rows out, --infeasible repair takes the nearest decision "
+        "that obeys."
+    )
+
+
+def _broken(dossier: Dossier, b: int) -> str:
+    return broken_constraint(dossier.plans[[b]], dossier.decisions[b])
+
+
+def _repaired(dossier: Dossier, bad: np.ndarray) -> Dossier:
+    problem = dossier.plans.problem
+    decisions, moved, _ = settle(problem, dossier.decisions, SAME, "repair")
+    worst = int(np.argmax(moved))
+    told = (
+        f"{count(len(bad), 'decision breaks', 'decisions break')} the plan and "
+        f"{'was' if len(bad) == 1 else 'were'} moved to the nearest that obeys: "
+        f"{_some(dossier, bad)}. The farthest, {dossier.sample(worst)}, by {moved[worst]:.3g}."
+    )
+    return replace(dossier, decisions=decisions, notes=(*dossier.notes, told))
+
+
+def _skipped(dossier: Dossier, bad: np.ndarray) -> Dossier:
+    if len(bad) == len(dossier):
+        raise InputError(
+            f"Every decision breaks the plan, so that none is left: the first, "
+            f"{_broken(dossier, int(bad[0]))}. `revealed doctor` with the same files says more."
+        )
+    left_out = [
+        Skipped(
+            dossier.where_decision(int(b)),
+            f"the decision breaks the plan: {_broken(dossier, int(b))}.",
+            dossier.sample(int(b)),
+        )
+        for b in bad
+    ]
+    kept = dossier.keep(np.setdiff1d(np.arange(len(dossier)), bad))
+    return replace(kept, skipped=(*dossier.skipped, *left_out))
+
+
+def _some(dossier: Dossier, rows: np.ndarray) -> str:
+    names = ", ".join(dossier.sample(int(b)) for b in rows[:5])
+    return names if len(rows) <= 5 else f"{names} and {len(rows) - 5:,} more"

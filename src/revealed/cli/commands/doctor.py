@@ -1,0 +1,147 @@
+"""`revealed doctor`: what the data can teach, before anything is fitted."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from ..._words import count
+from ..doctor import CHECKS, Case, Finding, Severity, examine
+from ..tables.names import listed
+from .cleaning import cleaned
+from .dossier import Dossier, add_files, read_dossier
+from .reading import Reading, reading_of
+from .telling import tell, tell_json, waiting
+
+MANY = 2_000_000
+"""Entries from which on the checks take longer than one waits without a word."""
+ALIKE = 3
+"""Findings of one kind that are printed: a thousand columns may have the same fault."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `revealed doctor`."""
+    add_files(parser, problem=True)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the findings; 1 if one of them is an error."""
+    how = reading_of(args)
+    dossier, half_unit, rounded = cleaned(read_dossier(args), how, refuse=False)
+    few = len(dossier) * len(dossier.plan.variables) < MANY
+    with waiting("Examining", len(CHECKS), quiet=args.json or few) as step:
+        findings = [*examine(case_of(dossier), step), *_unused(dossier)]
+    findings = [*_rounded(how, half_unit, rounded), *findings]
+    findings.sort(key=lambda finding: list(Severity).index(finding.severity))
+    if args.json:
+        tell_json(
+            {
+                "samples": len(dossier),
+                "features": len(dossier.features.names),
+                "variables": len(dossier.plan.variables),
+                "limits": dossier.plain_limits(),
+                **dossier.plain_assumed(),
+                "findings": [finding.plain() for finding in findings],
+            }
+        )
+    else:
+        notes = tuple(note for note in dossier.notes if note != rounded)  # it is a finding
+        _tell(replace(dossier, notes=notes), findings)
+    return 1 if any(finding.severity is Severity.ERROR for finding in findings) else 0
+
+
+def case_of(dossier: Dossier) -> Case:
+    """What the checks look at: features in the units of the table, not scaled."""
+    features = dossier.features
+    return Case(
+        dossier.plans,
+        features.unscaled(dossier.context_table, dossier.contexts),
+        features.names,
+        dossier.decisions,
+        _Names(dossier),
+        words={f.name: f.levels for f in features.features if f.levels},
+        limits=dossier.own_limits,
+        limited=frozenset(limit.place for limit in dossier.limits),
+    )
+
+
+def _rounded(how: Reading, half_unit: np.ndarray | None, sentence: str) -> list[Finding]:
+    """That decisions are taken as rounded, where nobody said so."""
+    if half_unit is None or how.tol != "auto":
+        return []
+    largest = float(half_unit.max())
+    return [
+        Finding(
+            Severity.NOTE,
+            "rounded",
+            sentence,
+            f"Nothing to do if that is so: `revealed fit` assumes the same. --tol {largest:g} says "
+            "it in so many words, another number that they are known better or worse, and --tol 0 "
+            "that they are exact.",
+            details={"half_unit": half_unit.tolist()},
+        )
+    ]
+
+
+def _unused(dossier: Dossier) -> list[Finding]:
+    names = list(dossier.unused)
+    if not names:
+        return []
+    return [
+        Finding(
+            Severity.NOTE,
+            "unused-columns",
+            f"{count(len(names), 'column')} of {dossier.decision_table.table.name} "
+            f"{'is' if len(names) == 1 else 'are'} no variable of the model, and not looked at: "
+            f"{listed(names)}.",
+            "Nothing to do, unless a variable was meant.",
+            details={"columns": names},
+        )
+    ]
+
+
+class _Names(list):
+    """Names of samples, looked up when asked for: there may be a million."""
+
+    def __init__(self, dossier: Dossier) -> None:
+        super().__init__()
+        self._dossier = dossier
+
+    def __len__(self) -> int:
+        return len(self._dossier)
+
+    def __getitem__(self, b):  # type: ignore[override]
+        return self._dossier.sample(b)
+
+
+def _tell(dossier: Dossier, findings: list[Finding]) -> None:
+    tell(
+        "Read",
+        f"{count(len(dossier), 'sample')}: {count(len(dossier.features.names), 'feature')} of the "
+        f"context, {count(len(dossier.plan.variables), 'variable')} of {dossier.plan.name}, "
+        + (f"rows matched by {dossier.key}." if dossier.key else "rows matched by order."),
+    )
+    dossier.tell_limits()
+    dossier.tell_assumed()
+    told: Counter[str] = Counter()
+    for finding in findings:
+        told[finding.code] += 1
+        if told[finding.code] <= ALIKE:
+            print()
+            tell(str(finding.severity).capitalize(), finding.what)
+            tell("", finding.advice)
+    hidden = sum(number - ALIKE for number in told.values() if number > ALIKE)
+    if hidden:
+        print()
+        tell("", f"And {count(hidden, 'finding')} like the ones above; --json lists all.")
+    counts = {
+        severity: sum(finding.severity is severity for finding in findings) for severity in Severity
+    }
+    print()
+    sums = ", ".join(count(counts[severity], str(severity)) for severity in Severity)
+    fit = "fix the errors before you fit." if counts[Severity.ERROR] else "ready to fit."
+    tell("In all", f"{sums}: {fit}")

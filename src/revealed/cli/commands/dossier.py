@@ -1,0 +1,321 @@
+"""Everything that the commands for one's own data read: plan, contexts, decisions, row by row.
+
+Letters: B samples, n variables, d features.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._words import count
+from ...errors import InputError
+from ..plans import Limit, Plan, find_limits, read_limits, read_plan, with_limits
+from ..store import FittedModel
+from ..tables import (
+    Bad,
+    DecisionTable,
+    FeatureMap,
+    Skipped,
+    Table,
+    TableFile,
+    learn_contexts,
+    open_table,
+    pair_rows,
+    read_decisions,
+)
+from ..tables.decisions import check_names, is_long, unused
+from ..tables.names import listed, plain_name
+from ..tables.pairing import find_key
+from .holdout import split_rows
+from .reading import Reading, add_reading, reading_of, refuse_other_units
+from .telling import tell
+
+SHOWN = 10
+"""Rows that were left out and are printed; --json lists all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dossier:
+    """Contexts and decisions of one plan, matched: row b of each belongs to sample b."""
+
+    plan: Plan
+    """Of the model file; `plans` is that of the samples, where they have limits of their own."""
+    plans: Plan
+    limits: tuple[Limit, ...]
+    own_limits: np.ndarray | None
+    """(B, k) as the table has them, NaN for the plan's own; None where there are no `limits`."""
+    features: FeatureMap
+    key: str | None
+    contexts: np.ndarray
+    """(B, d) encoded."""
+    decisions: np.ndarray
+    """(B, n)"""
+    context_table: Table
+    decision_table: DecisionTable
+    context_rows: np.ndarray
+    """(B,) row of the table of contexts; `decision_rows` likewise."""
+    decision_rows: np.ndarray
+    unused: tuple[str, ...] = ()
+    """Columns of the table of decisions that nothing is read from."""
+    skipped: tuple[Skipped, ...] = ()
+    """Rows that were left out."""
+    notes: tuple[str, ...] = ()
+    """What was assumed."""
+    positions: np.ndarray | None = None
+    """(B,) row of the file that each sample comes from, where rows were left out; None where none
+    was."""
+    file_rows: int = 0
+    """Rows of the contexts before any was left out."""
+
+    def __len__(self) -> int:
+        return len(self.contexts)
+
+    def tell_limits(self) -> None:
+        """Say which columns are limits, if any."""
+        if self.limits:
+            told = listed([limit.told for limit in self.limits])
+            tell("Limits", f"of every sample its own: {told}. These columns are not learnt from.")
+
+    def plain_limits(self) -> list[dict[str, str]]:
+        """For JSON."""
+        return [{"name": limit.name, "column": limit.column} for limit in self.limits]
+
+    def limits_of(self, rows: np.ndarray) -> np.ndarray | None:
+        return None if self.own_limits is None else self.own_limits[rows]
+
+    def sample(self, b: int) -> str:
+        """What people call sample b: its key, or the line of its decision."""
+        if self.decision_table.keys is not None:
+            return self.decision_table.keys[self.decision_rows[b]]
+        return self.where_decision(b).rpartition(", ")[2]
+
+    def where_decision(self, b: int, variable: str | None = None) -> str:
+        """The place of a decision, or of one entry, in its file."""
+        return self.decision_table.where(int(self.decision_rows[b]), variable)
+
+    def keep(self, rows: np.ndarray) -> Dossier:
+        """The same with some of the samples."""
+        return replace(
+            self,
+            plans=self.plans[rows],
+            own_limits=self.limits_of(rows),
+            contexts=self.contexts[rows],
+            decisions=self.decisions[rows],
+            context_table=self.context_table.take(rows),
+            context_rows=np.arange(len(rows)),
+            decision_rows=self.decision_rows[rows],
+            positions=rows if self.positions is None else self.positions[rows],
+        )
+
+    def split(self, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Samples to learn from and samples held out. They are drawn among all rows of the file,
+        so that rows which are left out change nothing for the others."""
+        if self.positions is None:
+            return split_rows(len(self), share, seed)
+        held = np.isin(self.positions, split_rows(self.file_rows, share, seed)[1])
+        if held.all():
+            raise InputError(f"Holding out {share:g} of the samples leaves none to learn from.")
+        return np.flatnonzero(~held), np.flatnonzero(held)
+
+    def tell_assumed(self) -> None:
+        """Say what was assumed about the tables, and which rows were left out."""
+        for note in self.notes:
+            tell("Assumed", note)
+        if self.skipped:
+            tell("Skipped", f"{count(len(self.skipped), 'row')} that cannot be used:")
+        for row in self.skipped[:SHOWN]:
+            name = f" ({row.sample})" if row.sample else ""
+            tell("", f"{row.place}{name}: {row.why}")
+        if len(self.skipped) > SHOWN:
+            tell("", f"and {len(self.skipped) - SHOWN:,} more; --json lists all.")
+
+    def plain_assumed(self) -> dict[str, list[Any]]:
+        """For JSON."""
+        return {"assumed": list(self.notes), "skipped": [row.plain() for row in self.skipped]}
+
+    @property
+    def tables(self) -> list[np.ndarray]:
+        """Every number that was read of the samples."""
+        there = (self.contexts, self.decisions, self.own_limits)
+        return [table for table in there if table is not None]
+
+    def where_context(self, b: int, column: str | None = None) -> str:
+        return self.context_table.where(int(self.context_rows[b]), column)
+
+
+def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
+    """The options that name the files; a model brings its own problem."""
+    if problem:
+        parser.add_argument(
+            "--problem",
+            required=True,
+            metavar="FILE",
+            help="the planner's model: an MPS file (.mps, .mps.gz), or a problem of the catalogue "
+            'such as "grid_shortest_path(5, 5)"',
+        )
+        parser.add_argument(
+            "--ignore",
+            action="append",
+            default=[],
+            type=plain_name,
+            metavar="COLUMN",
+            help="column of the contexts not to learn from; may be given several times",
+        )
+        parser.add_argument(
+            "--limit",
+            action="append",
+            default=[],
+            metavar="ROW=COLUMN",
+            help="row of the model whose right-hand side differs from sample to sample, and the "
+            "column of the contexts that holds it (ROW alone: the column of the same name; with * "
+            "all that have a column); lower:VARIABLE and upper:VARIABLE for bounds; may be given "
+            "several times",
+        )
+    add_reading(parser, contexts=problem)
+    parser.add_argument(
+        "--contexts",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="table of what is known beforehand: a row for each sample, a column for each feature",
+    )
+    parser.add_argument(
+        "--decisions",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="table of what was decided: a column for each variable of the model, or a row for "
+        "each entry in columns 'variable' and 'value'",
+    )
+    parser.add_argument(
+        "--id",
+        type=plain_name,
+        metavar="COLUMN",
+        help="column by which rows of both tables are matched (the one both have)",
+    )
+
+
+def read_dossier(args: argparse.Namespace) -> Dossier:
+    """What the options of `add_files` name, for a first look."""
+    plan, how = read_plan(args.problem), reading_of(args)
+    contexts, decisions = _open(args.contexts, how), _open(args.decisions, how)
+    _refuse_exchanged(contexts, decisions, plan)
+    key = find_key(contexts, decisions, plan.variables, args.id)
+    check_names(decisions, plan.variables, key)  # quick, so before a long table is read
+    limits = find_limits(plan, args.limit, contexts.names)
+    bad: tuple[Bad, Bad] | None = ({}, {}) if how.skip_bad else None
+    found = learn_contexts(
+        contexts,
+        key=key,
+        ignore=args.ignore,
+        apart={limit.column for limit in limits},
+        dates=how.dates,
+        impute=how.impute,
+        bad=bad and bad[0],
+    )
+    own = read_limits(contexts, plan, limits, bad and bad[0]) if limits else None
+    read = _Read(found.features, found.contexts, found.table, own, found.notes)
+    return _matched(plan, limits, key, read, decisions, bad)
+
+
+class _Read(NamedTuple):
+    """A table of contexts that was read, and what was assumed about it."""
+
+    features: FeatureMap
+    contexts: np.ndarray
+    table: Table
+    limits: np.ndarray | None
+    notes: tuple[str, ...] = ()
+
+
+def _open(path: Path, how: Reading) -> TableFile:
+    return open_table(path, lenient=how.skip_bad)
+
+
+def _refuse_exchanged(contexts: TableFile, decisions: TableFile, plan: Plan) -> None:
+    known = set(plan.variables)
+    if known <= {*contexts.names} and not known & {*decisions.names} and not is_long(decisions):
+        raise InputError(
+            f"{contexts.path.name} has the model's variables and {decisions.path.name} has none of "
+            "them: exchange --contexts and --decisions."
+        )
+
+
+def dossier_for(
+    model: FittedModel, contexts: Path, decisions: Path, asked: str | None, how: Reading
+) -> Dossier:
+    """Files read the way a fitted model reads them."""
+    plan, limits = model.plan, model.limits
+    context_file, decision_file = _open(contexts, how), _open(decisions, how)
+    key = find_key(context_file, decision_file, plan.variables, asked)
+    bad: tuple[Bad, Bad] | None = ({}, {}) if how.skip_bad else None
+    Z, table = model.features.read(context_file, key, bad and bad[0])
+    refuse_other_units(model.training, table)
+    own = read_limits(context_file, plan, limits, bad and bad[0]) if limits else None
+    return _matched(plan, limits, key, _Read(model.features, Z, table, own), decision_file, bad)
+
+
+def _matched(
+    plan: Plan,
+    limits: tuple[Limit, ...],
+    key: str | None,
+    read: _Read,
+    decisions: TableFile,
+    bad: tuple[Bad, Bad] | None,
+) -> Dossier:
+    table, own = read.table, read.limits
+    taken = read_decisions(decisions, plan.variables, key, bad and bad[1])
+    rows = pair_rows(table, taken, key, bad)
+    if not len(rows.contexts):
+        none = "hold no rows" if not bad or not (bad[0] or bad[1]) else "hold no row to learn from"
+        raise InputError(f"{table.name} and {taken.table.name} {none}{_first(bad)}.")
+    whole = len(rows.contexts) == len(table)
+    in_order = np.array_equal(rows.decisions, np.arange(len(taken)))
+    own = own if whole or own is None else own[rows.contexts]
+    return Dossier(
+        plan,
+        plan if own is None else with_limits(plan, limits, own),
+        limits,
+        own,
+        read.features,
+        key,
+        read.contexts if whole else read.contexts[rows.contexts],
+        taken.values if in_order else taken.values[rows.decisions],
+        table if whole else table.take(rows.contexts),
+        taken,
+        np.arange(len(rows.contexts)),
+        rows.decisions,
+        tuple(unused(decisions, plan.variables, key)),
+        tuple(_left_out(table, taken, key, bad)),
+        (*table.notes, *taken.table.notes, *read.notes),
+        None if whole else rows.contexts,
+        len(table),
+    )
+
+
+def _first(bad: tuple[Bad, Bad] | None) -> str:
+    """The first reason why rows were left out."""
+    reasons = [said for part in bad or () for said in part.values()]
+    return f": {reasons[0].rstrip('.')}" if reasons else ""
+
+
+def _left_out(
+    table: Table, taken: DecisionTable, key: str | None, bad: tuple[Bad, Bad] | None
+) -> list[Skipped]:
+    """Rows of both tables that were left out, contexts first."""
+    if bad is None:
+        return []
+    words = table.text.get(key, []) if key else []
+    found = [
+        Skipped(table.where(row), said, words[row] if words else "")
+        for row, said in sorted(bad[0].items())
+    ]
+    return found + [
+        Skipped(taken.where(row), said, taken.keys[row] if taken.keys else "")
+        for row, said in sorted(bad[1].items())
+    ]

@@ -1,0 +1,142 @@
+"""`revealed explain`: whether to believe a model, on tables whose decisions are known."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...optimality import OptimalitySet
+from ...projection import project
+from ..explain import Coefficients, Miss, bootstrap, cost_ranges, find_misses, needed, room_inside
+from ..store import FittedModel, load_model
+from ..tables.names import did_you_mean, plain_name
+from .cleaning import cleaned
+from .dossier import Dossier, add_files, dossier_for
+from .holdout import fingerprint
+from .judging import judge
+from .options import whole
+from .reading import reading_for
+from .telling import tell_json, waiting
+from .told import OneSample, Told, tell_all
+from .training import loss_of
+
+ROOM_SAMPLES = 200
+"""Samples whose room is computed: one linear program each."""
+GUESSED = 10_000
+"""Samples among which a name that was probably meant is looked for."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `revealed explain`."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="folder written by revealed fit")
+    add_files(parser, problem=False)
+    parser.add_argument(
+        "--sample",
+        type=plain_name,
+        metavar="NAME",
+        help="show the room of every cost of this sample",
+    )
+    parser.add_argument("--top", type=whole, default=5, metavar="N", help="misses to show (5)")
+    parser.add_argument(
+        "--rounds", type=whole, default=50, metavar="N", help="of the bootstrap; 0 for none (50)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what the model explains and what it misses."""
+    model = load_model(args.model)
+    how = reading_for(model.training, args)
+    read = dossier_for(model, args.contexts, args.decisions, args.id, how)
+    dossier = cleaned(read, how).dossier
+    costs = model.costs(dossier.contexts)
+    verdict = judge(model, dossier.plans, dossier.contexts, dossier.decisions)
+    learn, held = _parts(model, dossier)
+    facts: dict[str, Any] = {
+        "training": model.training,
+        "all": verdict.plain(),
+        "held": verdict.of(held).plain() if held.size else None,
+        **dossier.plain_assumed(),
+    }
+    misses = _misses(dossier, costs, np.flatnonzero(verdict.solved & ~verdict.as_good))
+    looked = np.flatnonzero(verdict.as_good)[:ROOM_SAMPLES]
+    rooms = room_inside(dossier.plans[looked], costs[looked], dossier.decisions[looked])
+    firm = _coefficients(model, dossier, learn, args) if args.rounds else None
+    one = None
+    if args.sample is not None:
+        one = _one_sample(model, dossier, costs, verdict.as_good, args)
+    told = Told(model, dossier, facts, misses, rooms, firm, one)
+    if args.json:
+        tell_json(told.plain())
+    else:
+        tell_all(told, args.top)
+    return 0
+
+
+def _misses(dossier: Dossier, costs: np.ndarray, rows: np.ndarray) -> list[Miss]:
+    """What is missed in these rows, and what would have been cheaper."""
+    plan, taken = dossier.plans[rows], dossier.decisions[rows]
+    own = np.asarray(plan.problem.solve(costs[rows]).x)
+    found = find_misses(plan, costs[rows], taken, own)
+    return [miss._replace(sample=int(rows[miss.sample])) for miss in found]
+
+
+def _parts(model: FittedModel, dossier: Dossier) -> tuple[np.ndarray, np.ndarray]:
+    """Rows the model learnt from and rows held out, where these are the tables it was fitted on."""
+    told = model.training
+    try:
+        learn, held = dossier.split(float(told["held_out"]), int(told["seed"]))
+    except (KeyError, TypeError, ValueError):
+        return np.arange(len(dossier)), np.zeros(0, int)
+    same = told.get("samples") == len(learn)
+    if "data" in told:  # models of the first days have only the number of samples to go by
+        same = same and told["data"] == fingerprint(dossier.tables)
+    return (learn, held) if same else (np.arange(len(dossier)), np.zeros(0, int))
+
+
+def _coefficients(
+    model: FittedModel, dossier: Dossier, rows: np.ndarray, args: argparse.Namespace
+) -> Coefficients:
+    with waiting("Bootstrap", args.rounds, quiet=args.json) as step:
+        return bootstrap(
+            dossier.plans[rows],
+            dossier.contexts[rows],
+            dossier.decisions[rows],
+            np.column_stack([model.coef, model.intercept]),
+            model.costs(dossier.contexts[rows]),
+            margin=model.margin,
+            kind=model.kind,
+            loss=loss_of(model.training),
+            ridge=float(model.training.get("ridge", 0.0)),
+            rounds=args.rounds,
+            step=step,
+        )
+
+
+def _one_sample(
+    model: FittedModel,
+    dossier: Dossier,
+    costs: np.ndarray,
+    explained: np.ndarray,
+    args: argparse.Namespace,
+) -> OneSample:
+    name = args.sample
+    b = next((b for b in range(len(dossier)) if dossier.sample(b) == name), None)
+    if b is None:
+        names = [dossier.sample(b) for b in (0, len(dossier) - 1)]
+        near = did_you_mean(name, map(dossier.sample, range(min(len(dossier), GUESSED))))
+        raise InputError(
+            f"There is no sample {name!r}{near}; they are called {names[0]!r}, {names[1]!r} and so "
+            "on."
+        )
+    if explained[b]:
+        with waiting("Room", len(model.plan.variables), quiet=args.json) as step:
+            rooms = cost_ranges(dossier.plans[[b]], costs[b], dossier.decisions[b], step)
+        return OneSample(name, rooms, None)
+    sets = OptimalitySet(dossier.plans[[b]].problem, dossier.decisions[[b]], 0.0)
+    nearest = np.asarray(project(costs[[b]], sets).point)[0]
+    return OneSample(name, None, needed(model.plan, costs[b], dossier.decisions[b], nearest))

@@ -1,0 +1,194 @@
+"""`revealed fit`: from a model file and two tables to a cost model in a folder."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import __version__
+from ..._words import count
+from ..store import FittedModel, Samples, check_target, save_model
+from .baselines import baselines
+from .cleaning import cleaned
+from .dossier import Dossier, add_files, read_dossier
+from .headline import tell_baselines, tell_figures
+from .holdout import fingerprint
+from .judging import judge
+from .options import number, signed, whole
+from .ranges import ranges_of
+from .reading import reading_of
+from .telling import tell, tell_json
+from .told import tell_without_decision
+from .training import train
+from .words import words_for
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `revealed fit`."""
+    add_files(parser, problem=True)
+    parser.add_argument(
+        "--out",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="folder for the model; a model that is there is replaced",
+    )
+    parser.add_argument(
+        "--holdout",
+        type=signed,
+        default=0.2,
+        metavar="SHARE",
+        help="of the samples, kept aside to judge the model by (0.2)",
+    )
+    parser.add_argument(
+        "--margin",
+        type=signed,
+        default=1.0,
+        help="how clearly costs must favour the decision, in units of cost (1)",
+    )
+    parser.add_argument(
+        "--model",
+        choices=("auto", "linear", "quadratic"),
+        default="auto",
+        help="how costs depend on the context: linear, with squares and products too, or the one "
+        "of these that does better in cross-validation (auto)",
+    )
+    parser.add_argument(
+        "--ridge",
+        type=number,
+        help="penalty on coefficients, against overfitting (chosen by cross-validation)",
+    )
+    parser.add_argument(
+        "--noise",
+        type=number,
+        help="noise on predicted costs that the loss is averaged over, for decisions that are not "
+        "all the best ones; 0 for the plain distance (5 times the unit of costs)",
+    )
+    parser.add_argument(
+        "--max-iter",
+        type=whole,
+        default=500,
+        metavar="N",
+        help="largest number of evaluations of the loss (500)",
+    )
+    parser.add_argument(
+        "--keep",
+        type=whole,
+        default=500,
+        metavar="N",
+        help="samples put into the model folder for `revealed explore`, held-out ones first (500)",
+    )
+    parser.add_argument(
+        "--seed", type=whole, default=0, help="of the draw of the samples held out (0)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit, judge, save; 1 if the fit did not converge or a projection missed its tolerance."""
+    replaced = check_target(args.out)
+    how = reading_of(args)
+    dossier, half_unit, _ = cleaned(read_dossier(args), how)
+    learn, held = dossier.split(args.holdout, args.seed)
+    began = time.perf_counter()
+    trained = train(dossier, learn, args)
+    facts = trained.facts | {
+        "seconds": time.perf_counter() - began,
+        "held_out": args.holdout,
+        "seed": args.seed,
+        "data": fingerprint(dossier.tables),
+        "reading": how.plain(half_unit),
+        "units": dossier.context_table.units,
+        "ranges": ranges_of(dossier.features, dossier.contexts[learn]),
+        "made_by": f"revealed {__version__}",
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    kept = _some_samples(dossier, held, args.keep)
+    model = FittedModel(
+        dossier.plan,
+        dossier.features,
+        trained.coef,
+        trained.intercept,
+        args.margin,
+        dossier.key,
+        facts,
+        kept,
+        dossier.limits,
+        trained.kind,
+    )
+    for name, rows in (("seen", learn), ("held", held)):
+        Z, taken = dossier.contexts[rows], dossier.decisions[rows]
+        facts[name] = judge(model, dossier.plans[rows], Z, taken).plain()
+    shown = held if held.size else learn
+    facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])
+    save_model(model, args.out)
+    if args.json:
+        told = {"model": str(args.out), "replaced": replaced, "limits": dossier.plain_limits()}
+        tell_json(told | dossier.plain_assumed() | facts)
+    else:
+        _tell(dossier, facts, args, replaced)
+    return 1 if facts["unsolved"] or not facts["converged"] else 0
+
+
+def _some_samples(dossier: Dossier, held: np.ndarray, most: int) -> Samples | None:
+    """A few samples to look at later, those that were held out first."""
+    first = np.zeros(len(dossier), int)
+    first[held] = 1
+    rows = np.argsort(-first, kind="stable")[:most]
+    if not rows.size:
+        return None
+    names = tuple(dossier.sample(int(b)) for b in rows)
+    return Samples(
+        names,
+        dossier.contexts[rows],
+        dossier.decisions[rows],
+        first[rows],
+        dossier.limits_of(rows),
+    )
+
+
+def _choice(sentence: str) -> str:
+    """The choice behind its heading, which says the first word already."""
+    return sentence.removeprefix("Chose ")
+
+
+def _tell(
+    dossier: Dossier, facts: dict[str, Any], args: argparse.Namespace, replaced: bool
+) -> None:
+    plan = dossier.plan
+    tell(
+        "Read",
+        f"{count(len(dossier), 'sample')}: {count(len(dossier.features.names), 'feature')} of the "
+        f"context, {count(len(plan.variables), 'variable')} of {plan.name}.",
+    )
+    dossier.tell_limits()
+    dossier.tell_assumed()
+    if plan.integers:
+        tell(
+            "Note",
+            f"{count(len(plan.integers), 'variable')} of {plan.name} must be whole numbers. "
+            "What is learnt are costs under which the decisions are optimal for the relaxation, "
+            "which is more than being optimal in whole numbers.",
+        )
+    if facts["choice"]:
+        tell("Chose", _choice(facts["choice"]))
+    tell(
+        "Learned",
+        f"from {count(facts['samples'], 'sample')}, {facts['held']['samples']:,} held out, in "
+        f"{facts['seconds']:.1f} s. {facts['certificate']}",
+    )
+    if not facts["converged"]:
+        tell("", f"Allow more with --max-iter {max(2 * args.max_iter, 1)}.")
+    for heading, name in (("Seen", "seen"), ("Held out", "held")):
+        tell_figures(heading, facts[name], words_for(plan))
+    tell_baselines(facts["baselines"], words_for(plan))
+    words = words_for(plan)
+    empty = facts["seen"]["without_decision"] + facts["held"]["without_decision"]
+    tell_without_decision(empty, words.costs, words.endless)
+    place = f"{args.out}, in place of the model that was there" if replaced else f"{args.out}"
+    tell("Written", f"{place}. Next: revealed explain {args.out} with the same tables.")

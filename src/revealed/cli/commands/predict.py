@@ -1,0 +1,184 @@
+"""`revealed predict`: decisions, or costs, for new contexts."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from ..._words import count
+from ...errors import InputError
+from ...oracle import SolveStatus
+from ...problem import LinearProgram
+from ..explain.likeness import SAME
+from ..plans import Plan, read_limits
+from ..tables import Bad, Skipped, Table
+from .ranges import Outside, far_outside
+from .reading import refuse_other_units
+from .telling import tell, tell_json, waiting
+from .told import tell_without_decision
+from .words import words_for
+
+BLOCK = 65_536
+"""Rows solved at a time, between two movements of the progress bar."""
+SHOWN = 10
+"""Rows and numbers of one kind that are printed."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `revealed predict`."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="folder written by revealed fit")
+    parser.add_argument(
+        "--contexts", required=True, type=Path, metavar="FILE", help="table of new contexts"
+    )
+    parser.add_argument(
+        "--out",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="table to write (.csv, .parquet, .npz); one that is there is replaced",
+    )
+    parser.add_argument(
+        "--costs", action="store_true", help="write the predicted costs, not the decisions"
+    )
+    parser.add_argument(
+        "--skip-bad",
+        action="store_true",
+        help="leave the decision empty for rows that cannot be read, and list them",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write predictions; 1 if some context has no decision of minimum cost."""
+    from ..store import load_model
+    from ..tables import check_ending, open_table, write_table
+
+    check_ending(args.out)
+    model, file = load_model(args.model), open_table(args.contexts, lenient=args.skip_bad)
+    if args.out.exists() and args.out.samefile(args.contexts):
+        raise InputError(f"{args.out} is the table of contexts; write to another file.")
+    bad: Bad | None = {} if args.skip_bad else None
+    Z, table = model.read_contexts(file, bad)
+    refuse_other_units(model.training, table)
+    if not len(Z):
+        raise InputError(f"{table.name} has column names but no rows.")
+    limits = None
+    if model.limits and not args.costs:
+        limits = read_limits(file, model.plan, model.limits, bad)
+    good = np.setdiff1d(np.arange(len(Z)), [*(bad or ())])
+    costs = model.costs(Z[good])
+    values, missing, impossible, broken = costs * model.plan.sign, 0, 0, 0
+    if not args.costs:
+        problem = model.plan_of(None if limits is None else limits[good]).problem
+        values, status = _decide(problem, costs, quiet=args.json)
+        missing = int(np.isnan(values).any(axis=1).sum())
+        impossible = int((status == SolveStatus.INFEASIBLE).sum())
+        broken = _fractions(model.plan, values)
+    key = None
+    if model.key is not None and model.key in table.text:
+        key = (model.key, table.text[model.key])
+    written = np.full((len(Z), values.shape[1]), np.nan)
+    written[good] = values
+    write_table(args.out, model.plan.variables, written, key=key)
+    skipped = [Skipped(table.where(row), said) for row, said in sorted((bad or {}).items())]
+    outside = [
+        o._replace(row=int(good[o.row]))
+        for o in far_outside(model.features, Z[good], model.training)
+    ]
+    unseen = model.features.unseen_parts(table)
+    if args.json:
+        tell_json(
+            {
+                "written": str(args.out),
+                "rows": len(Z),
+                "without_decision": missing,
+                "impossible": impossible,
+                "with_fractions": broken,
+                "assumed": list(table.notes),
+                "skipped": [row.plain() for row in skipped],
+                "extrapolated": [o._asdict() | {"place": table.where(o.row)} for o in outside],
+                "unseen": unseen,
+            }
+        )
+    else:
+        tell(
+            "Written",
+            f"{count(len(Z), 'cost vector' if args.costs else 'decision')} to {args.out}.",
+        )
+        for note in table.notes:
+            tell("Assumed", note)
+        _tell_skipped(skipped)
+        _tell_outside(table, outside, unseen)
+        _tell_decisions(model.plan, missing, impossible, broken)
+    return 1 if missing else 0
+
+
+def _tell_skipped(skipped: list[Skipped]) -> None:
+    if skipped:
+        tell("Skipped", f"{count(len(skipped), 'row')} that cannot be read; they are left empty:")
+    for row in skipped[:SHOWN]:
+        tell("", f"{row.place}: {row.why}")
+    if len(skipped) > SHOWN:
+        tell("", f"and {len(skipped) - SHOWN:,} more; --json lists all.")
+
+
+def _tell_outside(table: Table, outside: list[Outside], unseen: dict[str, int]) -> None:
+    """Warn of contexts unlike all that the model has learnt from."""
+    if outside:
+        rows = len({o.row for o in outside})
+        tell(
+            "Warning",
+            f"{count(rows, 'context lies', 'contexts lie')} far outside what the model has seen; "
+            "nothing tells whether its costs hold there:",
+        )
+    for o in outside[:SHOWN]:
+        seen = f"between {o.low:.6g} and {o.high:.6g}" if o.low < o.high else f"only {o.low:.6g}"
+        tell("", f"{table.where(o.row)}: {o.feature} is {o.value:.6g}, seen was {seen}.")
+    if len(outside) > SHOWN:
+        tell("", f"and {len(outside) - SHOWN:,} more numbers; --json lists all.")
+    for word, rows in unseen.items():
+        tell(
+            "Warning",
+            f"{word} was never seen; {count(rows, 'row')} with it count as average ones.",
+        )
+
+
+def _tell_decisions(plan: Plan, missing: int, impossible: int, broken: int) -> None:
+    words = words_for(plan)
+    tell_without_decision(missing - impossible, words.costs, words.endless)
+    if impossible:
+        tell(
+            "Note",
+            f"{count(impossible, 'context has', 'contexts have')} limits that no decision meets.",
+        )
+    if missing:
+        tell("", "Their rows are empty.")
+    if broken:
+        tell(
+            "Note",
+            f"{count(broken, 'decision has', 'decisions have')} fractions where the plan asks "
+            "for whole numbers: costs are learnt for the relaxation, and this is its best.",
+        )
+
+
+def _fractions(plan: Plan, decisions: np.ndarray) -> int:
+    """Decisions with a fraction where the plan asks for a whole number."""
+    at = [plan.variables.index(name) for name in plan.integers]
+    return int((np.abs(decisions[:, at] - np.round(decisions[:, at])) > SAME).any(axis=1).sum())
+
+
+def _decide(
+    problem: LinearProgram, costs: np.ndarray, *, quiet: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """(B, n) decisions, NaN where there is none of minimum cost, and the (B,) status of each."""
+    blocks = [slice(k, k + BLOCK) for k in range(0, len(costs), BLOCK)]
+    decided, status = [], []
+    with waiting("Deciding", len(blocks), quiet=quiet or len(blocks) == 1) as step:
+        for k, part in enumerate(blocks):
+            answer = problem[part].solve(costs[part])
+            decided.append(np.asarray(answer.x))
+            status.append(np.asarray(answer.status))
+            step(k + 1)
+    return np.concatenate(decided), np.concatenate(status)

@@ -1,0 +1,133 @@
+"""How tables are read where they are not perfect: rounded, with gaps, with rows that are wrong.
+
+What a fit was told is kept with its model, so that `explain` reads the same tables the same way.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import InputError
+from ..tables import IMPUTE, Table
+from ..tables.names import plain_name
+from .options import number
+
+POLICIES = ("refuse", "repair", "skip")
+
+
+class Reading(NamedTuple):
+    """What to do with what cannot be used as it is."""
+
+    tol: Any = "auto"
+    """Half a unit of the last digit of the decisions: one number, one for each variable, or
+    "auto"."""
+    infeasible: str = "refuse"
+    skip_bad: bool = False
+    impute: str = "none"
+    dates: tuple[str, ...] = ()
+
+    def plain(self, half_unit: np.ndarray | None) -> dict[str, Any]:
+        """For the model, with the precision that was found."""
+        told = self._asdict() | {"dates": list(self.dates)}
+        if half_unit is not None:
+            same = bool((half_unit == half_unit[0]).all())
+            told["tol"] = float(half_unit[0]) if same else half_unit.tolist()
+        return told
+
+
+def add_reading(parser: argparse.ArgumentParser, *, contexts: bool) -> None:
+    """The options about imperfect tables; those about `contexts` are settled once a model is."""
+    parser.add_argument(
+        "--tol",
+        type=_tolerance,
+        metavar="HALF_UNIT",
+        help="how far a number in the decisions may be off by rounding: 0.005 for two decimals, 0 "
+        "for exact ones (found from the digits, and said)",
+    )
+    parser.add_argument(
+        "--infeasible",
+        choices=POLICIES,
+        help="decisions that break the plan by more than rounding: refuse them all, repair them to "
+        "the nearest that obeys, or skip them (refuse; skip with --skip-bad)",
+    )
+    parser.add_argument(
+        "--skip-bad",
+        action="store_true",
+        default=None,
+        help="leave out rows that cannot be used, and list them: an empty cell, a number that is "
+        "none, a day without a decision",
+    )
+    if not contexts:
+        return
+    parser.add_argument(
+        "--impute",
+        choices=IMPUTE,
+        default="none",
+        help="what stands for empty cells of the contexts: the mean or the median of the column, "
+        "for words the most frequent one (none: they are refused, or skipped)",
+    )
+    parser.add_argument(
+        "--date",
+        action="append",
+        default=[],
+        type=plain_name,
+        metavar="COLUMN",
+        help="column of dates whose weekday and month to learn from; may be given several times",
+    )
+
+
+def _tolerance(text: str) -> float | str:
+    return text if text == "auto" else number(text)
+
+
+def reading_of(args: argparse.Namespace) -> Reading:
+    """What the options say, before there is a model."""
+    skip = bool(args.skip_bad)
+    return Reading(
+        "auto" if args.tol is None else args.tol,
+        args.infeasible or ("skip" if skip else "refuse"),
+        skip,
+        args.impute,
+        tuple(args.date),
+    )
+
+
+def reading_for(training: dict[str, Any], args: argparse.Namespace | None) -> Reading:
+    """What a model was fitted with, unless the options say otherwise."""
+    kept = training.get("reading")
+    kept = kept if isinstance(kept, dict) else {}
+    told = Reading(
+        _stored_tolerance(kept.get("tol")),
+        kept["infeasible"] if kept.get("infeasible") in POLICIES else "refuse",
+        kept.get("skip_bad") is True,
+    )
+    if args is None:
+        return told
+    if args.tol is not None:
+        told = told._replace(tol=args.tol)
+    if args.skip_bad:
+        told = told._replace(skip_bad=True, infeasible="skip")
+    return told if args.infeasible is None else told._replace(infeasible=args.infeasible)
+
+
+def refuse_other_units(training: dict[str, Any], table: Table) -> None:
+    """Refuse contexts in other units than those that a model has learnt from."""
+    kept = training.get("units")
+    kept = kept if isinstance(kept, dict) else {}
+    for column, unit in table.units.items():
+        known = kept.get(column)
+        if isinstance(known, str) and known != unit:
+            raise InputError(
+                f"{table.name}, column {column!r} is in {unit}; the model has learnt from "
+                f"{plain_name(known)}. Convert it, or fit anew."
+            )
+
+
+def _stored_tolerance(tol: Any) -> Any:
+    """A tolerance from a file: a number, numbers, or "auto" for anything else."""
+    numbers = tol if isinstance(tol, list) else [tol]
+    good = all(isinstance(t, int | float) and not isinstance(t, bool) and t >= 0 for t in numbers)
+    return tol if good and numbers else "auto"

@@ -1,0 +1,221 @@
+"""What `revealed explain` found out, in words and as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._words import count
+from ..explain import Coefficients, Miss, Needed, Room
+from ..explain.likeness import apart
+from ..store import FittedModel
+from ..tables.names import listed
+from .dossier import Dossier
+from .headline import tell_baselines, tell_figures
+from .telling import table, tell
+from .words import words_for
+
+CHANGES = 2
+"""Entries of a cheaper decision that are shown, so that a line holds them."""
+
+EFFECTS = 24
+"""Effects that are shown: with a thousand features nobody reads on."""
+
+
+class OneSample(NamedTuple):
+    """The sample that someone asked about: the room of its costs, or, where they do not explain its
+    decision, how they would have to be."""
+
+    name: str
+    rooms: list[Room] | None
+    needed: list[Needed] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Everything that is known of a model on tables whose decisions are known."""
+
+    model: FittedModel
+    dossier: Dossier
+    facts: dict[str, Any]
+    misses: list[Miss]
+    rooms: np.ndarray
+    firm: Coefficients | None
+    one: OneSample | None
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON. Costs are to be minimised, whatever the planner does."""
+        misses = [m._asdict() | {"sample": self.dossier.sample(m.sample)} for m in self.misses]
+        maximise = self.model.plan.maximise
+        told = self.facts | {"maximise": maximise, "misses": misses, "room": self.rooms}
+        if self.firm is not None:
+            told["coefficients"] = {
+                "variables": list(self.model.plan.variables),
+                "features": [*self.model.terms, "(intercept)"],
+                "value": self.firm.value,
+                "low": self.firm.low,
+                "high": self.firm.high,
+                "rounds": self.firm.rounds,
+            }
+        if self.one is not None and self.one.rooms is not None:
+            told["ranges"] = [room._asdict() for room in self.one.rooms]
+        if self.one is not None and self.one.needed is not None:
+            told["needed"] = [line._asdict() for line in self.one.needed]
+        return told
+
+
+def tell_all(told: Told, top: int) -> None:
+    """Print it, `top` of the misses."""
+    _tell_shares(told)
+    _tell_misses(told, top)
+    _tell_room(told)
+    if told.firm is not None:
+        _tell_coefficients(told.firm, told.model)
+    if told.one is not None:
+        _tell_one(told.one, told.model)
+
+
+def _tell_shares(told: Told) -> None:
+    told.dossier.tell_assumed()
+    certificate, words = told.model.training.get("certificate"), words_for(told.model.plan)
+    if isinstance(certificate, str):
+        tell("Fit", certificate)
+    if told.facts["held"] is None:
+        tell(
+            "Note",
+            "Which of these rows are new to the model is not known: it was fitted on other tables, "
+            "or with nothing held out.",
+        )
+    for heading, figures in (("Held out", told.facts["held"]), ("All rows", told.facts["all"])):
+        if figures:
+            more = (
+                f"{count(figures['explained'], 'is', 'are')} optimal under the learned "
+                f"{words.costs}"
+            )
+            tell_figures(heading, figures, words, more)
+    kept = told.model.training.get("baselines")
+    if isinstance(kept, dict) and told.facts["held"] is not None:
+        tell_baselines(kept, words)
+    tell_without_decision(told.facts["all"]["without_decision"], words.costs, words.endless)
+
+
+def tell_without_decision(number: int, costs: str, endless: str) -> None:
+    """Say of how many contexts no decision comes out at all."""
+    if number:
+        tell(
+            "Note",
+            f"{count(number, 'context has', 'contexts have')} no best decision: under the "
+            f"predicted {costs} the total {endless}, for nothing in the plan stops it. Limits on "
+            "the variables would, or a path on which one cannot go in circles.",
+        )
+
+
+def _tell_misses(told: Told, top: int) -> None:
+    words, misses = words_for(told.model.plan), told.misses
+    if not misses:
+        tell("Misses", f"none: every decision is the {words.best} under the learned {words.costs}.")
+        return
+    several = f"; the {min(top, len(misses))} farthest from it:" if top else "."
+    shown = several if len(misses) > 1 or not top else ":"
+    tell(
+        "Misses",
+        f"{count(len(misses), 'decision is', 'decisions are')} not the {words.best} under the "
+        f"learned {words.costs}{shown}",
+    )
+    rows = []
+    for miss in misses[:top]:
+        changes, hidden = miss.changes[:CHANGES], len(miss.changes[CHANGES:])
+        moved = ", ".join(f"{name} {' → '.join(apart(a, b))}" for name, a, b in changes)
+        rest = f" and {hidden} more" if hidden else ""
+        name = told.dossier.sample(miss.sample)
+        rows.append([name, f"{miss.distance:.3g}", f"{miss.saving:.3g}", moved + rest])
+    if rows:
+        last = f"{words.better}, as the learned {words.costs} see it"
+        print(table(["sample", "distance", words.saving, last], rows, 12))
+
+
+def _tell_room(told: Told) -> None:
+    finite, words = told.rooms[np.isfinite(told.rooms)], words_for(told.model.plan)
+    if not finite.size:
+        return
+    low, middle, high = np.percentile(finite, [10, 50, 90])
+    tell(
+        "Room",
+        f"Explained decisions stay the {words.best} while every {words.cost} changes by less than "
+        f"about {middle:.2g} (half of them; one in ten bears less than {max(low, 0):.2g}, one in "
+        f"ten more than {high:.2g}). The margin asked for was {told.model.margin:g}. With --sample "
+        f"NAME, {words.cost} by {words.cost}.",
+    )
+
+
+def _tell_coefficients(firm: Coefficients, model: FittedModel) -> None:
+    firsts = [f"{f.name}={f.levels[0]}" for f in model.features.features if len(f.levels) > 1]
+    instead = f", or of a word in place of {listed(firsts)}" if firsts else ""
+    clear = firm.clear
+    tell(
+        "Firmness",
+        f"{int(clear.sum()):,} of {clear.size:,} coefficients have a 95% interval without 0 "
+        f"({firm.rounds} bootstrap rounds). What makes which variable "
+        f"{words_for(model.plan).moved}, against its alternatives: the effect of one standard "
+        f"deviation of a number{instead}:",
+    )
+    rows = _clearest(firm, model)
+    shown = sorted(sorted(rows, key=lambda row: -abs(row[0]))[:EFFECTS], key=rows.index)
+    if not rows:
+        tell("", "none that is clear.")
+        return
+    print(table(["feature", "variable", "effect", "95% interval"], [row[1] for row in shown], 12))
+    if len(rows) > EFFECTS:
+        tell("", f"These are the {EFFECTS} largest of {len(rows):,}; --json lists all.")
+
+
+def _clearest(firm: Coefficients, model: FittedModel) -> list[tuple[float, list[str]]]:
+    """Of every feature the two largest effects that are clear, each with its line of the table."""
+    rows, sign = [], model.plan.sign
+    for k, name in enumerate(model.terms):
+        order = np.argsort(-np.abs(firm.value[:, k]) * firm.clear[:, k], kind="stable")
+        for j in [j for j in order[:2] if firm.clear[j, k]]:
+            interval = _interval(sign, firm.low[j, k], firm.high[j, k])
+            value = float(sign * firm.value[j, k])
+            rows.append((value, [name, model.plan.variables[j], f"{value:+.3f}", interval]))
+    return rows
+
+
+def _tell_one(one: OneSample, model: FittedModel) -> None:
+    words, sign = words_for(model.plan), model.plan.sign
+    if one.rooms is not None:
+        tell("Sample", f"Room of every {words.cost} on {one.name}, the others unchanged:")
+        size = max((abs(room.cost) for room in one.rooms), default=0.0)
+        rows = []
+        for room in one.rooms:
+            low, high = sorted((sign * room.low, sign * room.high))
+            figures = (_cost(value, size) for value in (sign * room.cost, low, high))
+            rows.append([room.variable, f"{room.taken:g}", *figures])
+        print(table(["variable", "taken", words.cost, "may fall to", "may rise to"], rows, 12))
+        return
+    lines = one.needed or []
+    tell(
+        "Sample",
+        f"The decision on {one.name} is not the {words.best} under its {words.costs}, so they have "
+        f"no room. It would be with the nearest {words.costs} that explain it, of which "
+        f"{len(lines):,} are others:",
+    )
+    rows = [
+        [line.variable, f"{line.taken:g}", f"{sign * line.cost:.4g}", f"{sign * line.nearest:.4g}"]
+        for line in lines
+    ]
+    print(table(["variable", "taken", words.cost, "would have to be"], rows, 12))
+
+
+def _interval(sign: float, low: float, high: float) -> str:
+    a, b = sorted((sign * low, sign * high))
+    return f"{a:+.3f} to {b:+.3f}"
+
+
+def _cost(value: float, size: float) -> str:
+    """A cost among others of a size, beside which rounding is nothing."""
+    if np.isinf(value):
+        return "no limit"
+    return "0" if abs(value) < 1e-9 * size else f"{value:.4g}"

@@ -1,0 +1,99 @@
+"""How `revealed fit` trains, and what it keeps of that with the model."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .dossier import Dossier
+
+if TYPE_CHECKING:
+    from ...fit import DistanceLoss
+
+FOLDS = 5
+FEWEST = 20
+"""Samples below which nothing is chosen by cross-validation: folds would be a sample or two."""
+LARGE = 100_000
+"""Numbers in the decisions from which on folds are fitted in several processes."""
+
+
+class Trained(NamedTuple):
+    """A cost model, in the terms of its kind, and plain facts about how it came to be."""
+
+    kind: str
+    coef: np.ndarray
+    intercept: np.ndarray
+    facts: dict[str, Any]
+
+
+def train(dossier: Dossier, rows: np.ndarray, args: argparse.Namespace) -> Trained:
+    """Learn from some rows; ridge and features are chosen unless they are given."""
+    verbose = not args.json and sys.stderr.isatty()
+    if verbose:
+        print("Learning; the first fit after installing compiles for a minute.", file=sys.stderr)
+    from sklearn.exceptions import ConvergenceWarning
+
+    from ...fit import InverseRegressor, InverseRegressorCV
+    from ...optimality import OptimalitySet
+
+    problem = dossier.plans.problem
+    sets = OptimalitySet(problem, dossier.decisions, args.margin)[rows]
+    common: dict[str, Any] = {"margin": args.margin, "max_iter": args.max_iter}
+    common["noise"] = "auto" if args.noise is None else args.noise
+    common |= {"random_state": args.seed, "verbose": verbose}
+    choose = args.ridge is None and len(rows) >= FEWEST
+    if choose:
+        jobs = -1 if sets.decisions.size >= LARGE else None
+        est: Any = InverseRegressorCV(problem, model=args.model, cv=FOLDS, n_jobs=jobs, **common)
+    else:
+        model = "linear" if args.model == "auto" else args.model
+        ridge = "auto" if args.ridge is None else args.ridge
+        est = InverseRegressor(problem, model=model, ridge=ridge, **common)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the command says it in its own words
+        est.fit(dossier.contexts[rows], sets)
+    kind = est.chosen_model_ if choose else est.model
+    return Trained(kind, est.coef_, est.intercept_, _facts(est, kind, len(rows)))
+
+
+def _facts(est: Any, kind: str, samples: int) -> dict[str, Any]:
+    told, loss = est.certificate_, est.loss_
+    return {
+        "samples": samples,
+        "solver": "lbfgs",
+        "kind": kind,
+        "choice": getattr(est, "choice_", None),
+        "ridge": est.ridge_,
+        "noise": loss.noise,
+        "power": loss.power,
+        "delta": loss.delta,
+        "draws": loss.draws,
+        "loss_seed": loss.seed,
+        "evaluations": told.convergence.evaluations,
+        "loss": told.value,
+        "lower_bound": told.lower_bound,
+        "relative_gap": told.relative_gap,
+        "converged": told.converged,
+        "h": told.h,
+        "interpolates": told.interpolates,
+        "inside": told.inside,
+        "mean_distance": told.mean_distance,
+        "max_distance": told.max_distance,
+        "unsolved": told.unsolved,
+        "reason": told.reason.value,
+        "certificate": str(told),
+    }
+
+
+def loss_of(training: dict[str, Any]) -> DistanceLoss:
+    """The loss that a stored model was fitted with; the squared distance for those of the first
+    days, which knew no other."""
+    from ...fit import DistanceLoss
+
+    names = {"noise": "noise", "power": "power", "delta": "delta", "draws": "draws"}
+    names["loss_seed"] = "seed"
+    return DistanceLoss(**{to: training[name] for name, to in names.items() if name in training})

@@ -1,0 +1,136 @@
+"""Decisions taken for themselves: vertices or not, degenerate, whole, at their bounds or nearly.
+
+Letters: B samples, n variables.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._words import count
+from ...optimality import EntryState, OptimalitySet
+from .alike import row_codes
+from .finding import Case, Finding, Severity, some
+
+LARGEST = 4_000
+"""Different decisions whose ranks are looked at; they are small dense problems."""
+RANK_LIMIT = 3_000
+"""Rows or free entries beyond which no rank is computed."""
+
+
+def check_decisions(case: Case, feasible: np.ndarray) -> list[Finding]:
+    """Findings about the decisions that are feasible."""
+    rows = np.flatnonzero(feasible)
+    if not rows.size:
+        return []
+    sets = OptimalitySet(case.plan[rows].problem, case.decisions[rows], 1.0, tol=case.tol)
+    return [*_whole(case, rows), *_nearly(case, sets, rows), *_vertices(case, sets, rows)]
+
+
+def _whole(case: Case, rows: np.ndarray) -> list[Finding]:
+    """Fractions where the plan asks for whole numbers."""
+    if not case.plan.integers:
+        return []
+    at = [case.plan.variables.index(name) for name in case.plan.integers]
+    X = case.decisions[rows][:, at]
+    broken = rows[(np.abs(X - np.round(X)) > 1e-4).any(axis=1)]
+    found = [
+        Finding(
+            Severity.NOTE,
+            "integers",
+            f"{count(len(at), 'variable')} of the plan must be whole; costs are learnt for the "
+            "relaxation, in which whole decisions are rarely at a corner.",
+            "Read what is learnt as costs under which the decisions are optimal even when "
+            "fractions are allowed.",
+        )
+    ]
+    if broken.size:
+        found.append(
+            Finding(
+                Severity.WARNING,
+                "fractions",
+                f"{count(len(broken), 'decision has', 'decisions have')} fractions where the plan "
+                f"asks for whole numbers: {some(case.named(broken))}.",
+                "Check these rows; a relaxation or an average may have been recorded.",
+                case.named(broken),
+            )
+        )
+    return found
+
+
+def _nearly(case: Case, sets: OptimalitySet, rows: np.ndarray) -> list[Finding]:
+    """Entries that are neither clearly at a bound nor clearly away from it."""
+    close = np.flatnonzero(sets.nearest_free < 100 * case.tol)
+    if not close.size:
+        return []
+    order = rows[close[np.argsort(sets.nearest_free[close])]]
+    return [
+        Finding(
+            Severity.WARNING,
+            "nearly",
+            f"{count(len(order), 'decision has', 'decisions have')} entries or rows within "
+            f"{100 * case.tol:g} of a bound that are not counted as at it: "
+            f"{some(case.named(order))}. A solver's rounding, or a real small amount?",
+            "If it is rounding, say how much with --tol (half a unit of the last digit); otherwise "
+            "nothing needs to be done.",
+            case.named(order),
+        )
+    ]
+
+
+def _vertices(case: Case, sets: OptimalitySet, rows: np.ndarray) -> list[Finding]:
+    """Decisions between corners, and corners where more constraints meet than are needed."""
+    figures = _ranks(sets)
+    if figures is None:
+        return []
+    free, rank, needed = figures.T
+    between = rows[free > rank]
+    degenerate = rows[(free <= rank) & (rank < needed)]
+    found = []
+    if between.size:
+        found.append(
+            Finding(
+                Severity.WARNING,
+                "not-a-vertex",
+                f"{count(len(between), 'decision lies', 'decisions lie')} between corners of the "
+                f"plan: {some(case.named(between))}. Only costs that rank several corners equal "
+                "make such a decision optimal, and a solver will return a corner instead.",
+                "Expect the model to explain these but not to repeat them. If they were rounded, "
+                "give half a unit of their last digit with --tol; if they are averages or "
+                "compromises, leave them out or give them less weight.",
+                case.named(between),
+            )
+        )
+    if degenerate.size:
+        found.append(
+            Finding(
+                Severity.NOTE,
+                "degenerate",
+                f"{count(len(degenerate), 'decision is', 'decisions are')} degenerate: more "
+                "constraints meet there than are needed to fix it. Nothing is lost by it.",
+                "Nothing to do; the method needs no choice among these constraints.",
+                case.named(degenerate),
+            )
+        )
+    return found
+
+
+def _ranks(sets: OptimalitySet) -> np.ndarray | None:
+    """(B, 3) free entries, their rank among the rows that hold with equality, and the number of
+    those rows that are independent; None where that is too large to compute."""
+    problem = sets.problem
+    eq, ub = problem.eq_rows.matrix(0).toarray(), problem.ub_rows.matrix(0).toarray()
+    pattern = np.hstack([sets.entry_state, sets.row_active.astype(np.int8)])
+    _, first, which = np.unique(row_codes(pattern), return_index=True, return_inverse=True)
+    different = pattern[first]
+    if len(different) > LARGEST or max(len(eq) + len(ub), problem.n_variables) > RANK_LIMIT:
+        return None
+    n = problem.n_variables
+    figures = np.zeros((len(different), 3), int)
+    for k, line in enumerate(different):
+        rows = np.vstack([eq, ub[line[n:].astype(bool)]])
+        free = np.flatnonzero(line[:n] == EntryState.FREE)
+        rank = np.linalg.matrix_rank(rows[:, free]) if free.size and len(rows) else 0
+        whole = np.linalg.matrix_rank(rows) if len(rows) else 0
+        figures[k] = len(free), rank, whole
+    return figures[which]

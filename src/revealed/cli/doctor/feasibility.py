@@ -1,0 +1,206 @@
+"""Decisions that break the constraints: which one, by how much, and whether a slip explains it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._words import count
+from ...oracle import SolveStatus
+from ...problem import LinearProgram, constraint_gaps
+from ..explain.likeness import apart
+from ..plans import Plan
+from .finding import Case, Finding, Severity, some
+from .limits import impossible_limits
+
+FACTORS = (1000.0, 100.0, 60.0, 24.0, 10.0, 12.0, 2.20462)
+"""Mixed-up units: thousands, per cent, minutes, hours, tens, months, pounds."""
+LISTED = 100
+"""Decisions of which it is said what they break."""
+SWAPS = 120
+"""Variables up to which all pairs are tried for a swap of columns."""
+
+
+def check_feasibility(case: Case) -> tuple[np.ndarray, list[Finding]]:
+    """(B,) which decisions are feasible, and findings about the others."""
+    violation = np.asarray(case.plan.problem.constraint_violation(case.decisions))
+    feasible = violation <= case.tol
+    bad = np.flatnonzero(~feasible)
+    if not bad.size:
+        return feasible, []
+    worst = bad[np.argsort(-violation[bad], kind="stable")]
+    found = []
+    for cause in (_impossible, _other_units, _column_units, _swapped):
+        finding = cause(case, worst)
+        if finding is not None:
+            found.append(finding)
+    return feasible, [*found, _infeasible(case, worst, violation)]
+
+
+def _infeasible(case: Case, worst: np.ndarray, violation: np.ndarray) -> Finding:
+    lines = [broken_constraint(case.plan[[b]], case.decisions[b]) for b in worst[:LISTED]]
+    b = int(worst[0])
+    what = (
+        f"{count(len(worst), 'decision breaks', 'decisions break')} the constraints: "
+        f"{some(case.named(worst))}. The worst, {case.samples[b]}: {lines[0]}."
+    )
+    slight = float(violation[worst].max()) < 1e-2
+    files = "decisions and plan" if case.limits is None else "decisions, plan and limits"
+    ways = (
+        "`revealed fit` leaves them out with --infeasible skip, and takes the nearest decisions "
+        "that obey with --infeasible repair."
+    )
+    advice = (
+        "The gaps are slight. If the decisions were rounded, give half a unit of their last digit "
+        f"with --tol, such as 0.005 for two decimals; otherwise {ways}"
+        if slight
+        else f"Correct these rows; check that {files} are of the same time and in the same units. "
+        f"{ways}"
+    )
+    details = {
+        "broken": dict(zip(case.named(worst[:LISTED]), lines, strict=True)),
+        "violation": float(violation[b]),
+    }
+    return Finding(Severity.ERROR, "infeasible", what, advice, case.named(worst), details)
+
+
+def broken_constraint(plan: Plan, decision: np.ndarray) -> str:
+    """The constraint that a decision (n,) breaks most, in the planner's words; `plan` is that of
+    its sample."""
+    x = decision[None]
+    problem = plan.problem
+    gaps = constraint_gaps(problem, x)
+    kind = int(np.argmax([gap.max(initial=0.0) for gap in gaps]))
+    i = int(np.argmax(gaps[kind][0]))
+    if kind < 2:
+        rows = (problem.eq_rows, problem.ub_rows)[kind]
+        name = (plan.equalities, plan.inequalities)[kind][i]
+        sign = plan.row_sign[i] if kind else 1.0
+        got = sign * float(rows.times(x)[0, i])
+        limit = sign * float(np.atleast_2d((problem.b_eq, problem.b_ub)[kind])[0, i])
+        relation = "must be" if not kind else "may be at most" if sign > 0 else "must be at least"
+        told = apart(got, limit)
+        return f"{name} is {told[0]}, it {relation} {told[1]} (off by {abs(got - limit):g})"
+    limit = float(np.atleast_2d((problem.lb, problem.ub)[kind - 2])[0, i])
+    relation = ("must not be below", "must not be above")[kind - 2]
+    told = apart(float(x[0, i]), limit)
+    return f"{plan.variables[i]} is {told[0]}, it {relation} {told[1]}"
+
+
+def _other_units(case: Case, bad: np.ndarray) -> Finding | None:
+    """Decisions that fit the constraints when all are divided or multiplied by one number."""
+    problem, X = case.plan[bad].problem, case.decisions[bad]
+    for factor in FACTORS:
+        for scale, words in ((1.0 / factor, "divided"), (factor, "multiplied")):
+            fits = _mends(problem, X, X * scale, case.tol)
+            if fits.mean() >= 0.5 and fits.any():
+                rows = bad[fits]
+                other = "" if case.limits is None else " or the limits the other way round"
+                return Finding(
+                    Severity.ERROR,
+                    "units",
+                    f"{count(len(rows), 'decision', 'decisions')} would be feasible {words} by "
+                    f"{factor:g}: {some(case.named(rows))}. They look as if they were in other "
+                    "units.",
+                    f"Convert these rows ({words} by {factor:g}){other}, then look again.",
+                    case.named(rows),
+                    {"scale": scale},
+                )
+    return None
+
+
+def _impossible(case: Case, bad: np.ndarray) -> Finding | None:
+    """A plan that no decision satisfies."""
+    problem = case.plan.problem
+    if problem.n_instances is not None:
+        return impossible_limits(case, bad)
+    if len(bad) < len(case.decisions):
+        return None
+    answer = problem.solve(np.zeros((1, problem.n_variables)))
+    if SolveStatus(int(answer.status[0])) is not SolveStatus.INFEASIBLE:
+        return None
+    return Finding(
+        Severity.ERROR,
+        "impossible-plan",
+        f"{case.plan.name} cannot be satisfied: its constraints contradict one another, whatever "
+        "is decided.",
+        "Look for a wrong sign or a wrong number in the model file; any solver shows which "
+        "constraints clash.",
+    )
+
+
+def _column_units(case: Case, bad: np.ndarray) -> Finding | None:
+    """A column that makes the infeasible decisions feasible when divided or multiplied."""
+    problem, n = case.plan[bad[:20]].problem, case.plan.problem.n_variables
+    sample = case.decisions[bad[:20]]
+    for j in range(n if n <= SWAPS else 0):
+        for factor in FACTORS if sample[:, j].any() else ():
+            for scale, words in ((1.0 / factor, "divided"), (factor, "multiplied")):
+                changed = sample.copy()
+                changed[:, j] *= scale
+                if _mends(problem, sample, changed, case.tol).all():
+                    name = case.plan.variables[j]
+                    return Finding(
+                        Severity.ERROR,
+                        "column-units",
+                        f"With the column {name} {words} by {factor:g}, the infeasible decisions "
+                        f"({some(case.named(bad))}) become feasible: it looks as if it were in "
+                        "other units.",
+                        f"Convert {name} in these rows ({words} by {factor:g}), then look again.",
+                        case.named(bad),
+                        {"column": name, "scale": scale},
+                    )
+    return None
+
+
+def _mends(problem: LinearProgram, X: np.ndarray, changed: np.ndarray, tol: float) -> np.ndarray:
+    """(B,) which decisions are feasible once changed, and meet an equality or reach a limit that
+    they broke: where only limits count, any decision becomes feasible by being made small."""
+    eq, ub, low, high = (gap > tol for gap in constraint_gaps(problem, X))
+    limits = (problem.b_ub, problem.lb, problem.ub)
+    values = (problem.ub_rows.times(changed), changed, changed)
+    at_row, at_low, at_high = (
+        np.abs(value - limit) <= 10 * tol * (1.0 + np.abs(limit))
+        for value, limit in zip(values, limits, strict=True)
+    )
+    fits = np.asarray(problem.constraint_violation(changed)) <= 10 * tol
+    at_bound = ((low & at_low) | (high & at_high)).any(axis=1)
+    at_limit = np.where(ub.any(axis=1), (~ub | at_row).all(axis=1), at_bound)
+    return fits & (eq.any(axis=1) | at_limit)
+
+
+def _swapped(case: Case, bad: np.ndarray) -> Finding | None:
+    """A pair of columns whose exchange makes the infeasible decisions feasible."""
+    problem, n = case.plan[bad[:20]].problem, case.plan.problem.n_variables
+    if n > SWAPS:
+        return None
+    sample = case.decisions[bad[:20]]
+    for i, j in _suspects(problem, sample, case.tol):
+        changed = sample.copy()
+        changed[:, [i, j]] = changed[:, [j, i]]
+        if not (np.asarray(problem.constraint_violation(changed)) <= case.tol).all():
+            continue
+        names = case.plan.variables
+        return Finding(
+            Severity.ERROR,
+            "swapped",
+            f"With the columns {names[i]} and {names[j]} exchanged, the infeasible decisions "
+            f"({some(case.named(bad))}) become feasible: the two look swapped.",
+            "Exchange the two column names in the table of decisions, or the values in these rows.",
+            case.named(bad),
+            {"columns": [names[i], names[j]]},
+        )
+    return None
+
+
+def _suspects(problem: LinearProgram, X: np.ndarray, tol: float) -> list[tuple[int, int]]:
+    """Pairs of variables whose exchange touches a broken constraint and changes something."""
+    n = problem.n_variables
+    touched = np.zeros(n, bool)
+    eq, ub, low, high = (gap.max(axis=0) > tol for gap in constraint_gaps(problem, X))
+    for rows, broken in ((problem.eq_rows, eq), (problem.ub_rows, ub)):
+        for row in np.flatnonzero(broken):
+            touched[rows.indices[rows.indptr[row] : rows.indptr[row + 1]]] = True
+    touched |= low | high
+    differs = [(i, j) for i in np.flatnonzero(touched) for j in range(n) if i != j]
+    pairs = {(min(i, j), max(i, j)) for i, j in differs}
+    return sorted((int(i), int(j)) for i, j in pairs if (X[:, i] != X[:, j]).any())

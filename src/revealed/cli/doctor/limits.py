@@ -1,0 +1,202 @@
+"""Limits of the plan that seem to change from sample to sample, and ones that nobody can meet.
+
+Letters: B samples, m rows, d features.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._words import count
+from ...oracle import SolveStatus
+from ..plans import Plan, limit_names
+from .finding import SHOWN, Case, Finding, Severity, some
+
+FOLLOWS, ALWAYS = 0.8, 0.95
+"""Share of rows in which a broken limit equals a column of the contexts for it to be that limit,
+and in which one does that nobody broke."""
+LEAST, FEW = 3, 20
+"""Rows from which on these are no accident."""
+LOOKED = 4_000
+"""Rows that are looked at, and as many of those that break the plan."""
+TRIED = 100
+"""Samples whose limits are tried out."""
+
+
+class Following(NamedTuple):
+    """A limit of the plan and the column that it follows."""
+
+    asked: str
+    """What it is called: `budget`, `upper:truck_3`."""
+    column: str
+    rows: int
+    """In which they are equal, `of` so many that were looked at."""
+    of: int
+    planned: float
+    broken: bool
+
+    @property
+    def told(self) -> str:
+        same = self.asked == self.column
+        return self.asked if same else f"{self.asked} (the column {self.column})"
+
+    @property
+    def option(self) -> str:
+        told = self.asked if self.asked == self.column else f"{self.asked}={self.column}"
+        return f"--limit {shlex.quote(told)}"
+
+
+def check_limits(case: Case, feasible: np.ndarray) -> list[Finding]:
+    """Findings about limits that are not yet those of each sample."""
+    found = _followed(case, feasible)
+    groups = [[f for f in found if f.broken == broken] for broken in (True, False)]
+    moving = [_moving(group, len(feasible)) for group in groups if group]
+    return [*moving, *_named(case, {f.column for f in found})]
+
+
+def _moving(found: list[Following], size: int) -> Finding:
+    first, others = found[0], [f.told for f in found[1:]]
+    options = " ".join(f.option for f in found[:SHOWN])
+    more = f" and so on for all {len(found)}" if len(found) > SHOWN else ""
+    looked = " looked at" if first.of < size else ""
+    return Finding(
+        Severity.ERROR if first.broken else Severity.WARNING,
+        "moving-limit",
+        f"{first.asked} equals the column {first.column} of the contexts in {first.rows:,} of "
+        f"{first.of:,} rows{looked}: its limit changes from row to row, but the plan has one for "
+        f"all ({first.planned:g})." + (f" The same holds for {some(others)}." if others else ""),
+        f"Say so: {options}{more}, here and in `revealed fit`.",
+        details={
+            "row": first.asked,
+            "column": first.column,
+            "limits": [{"name": f.asked, "column": f.column} for f in found],
+        },
+    )
+
+
+def _followed(case: Case, feasible: np.ndarray) -> list[Following]:
+    """Limits, one for all in the plan, that equal a column of the contexts wherever they are
+    broken, or nearly everywhere where none is."""
+    step = -(-len(feasible) // LOOKED)
+    rows = np.union1d(np.arange(0, len(feasible), step), np.flatnonzero(~feasible)[:LOOKED])
+    words = {f"{name}={word}" for name, several in case.words.items() for word in several}
+    columns = np.flatnonzero([name not in words for name in case.feature_names])
+    plan, X, Z = case.plan[rows], case.decisions[rows], case.features[np.ix_(rows, columns)]
+    names = limit_names(plan)
+    called = {at[0]: name for name, at in names.items() if len(at) == 1}
+    found: list[Following] = []
+    for part, value, own, beyond in _sides(plan, X):
+        off = beyond > case.tol * (1.0 + np.abs(own))
+        for i in map(int, np.flatnonzero(np.isfinite(own))):
+            if (part, i) in case.limited or (part, i) not in called:
+                continue
+            alone = part == "b_ub" and len(names[plan.inequalities[i]]) == 1  # has no other side
+            there, share = _evidence(value[:, i], float(own[i]), off[:, i], case.tol, alone)
+            looked = np.arange(len(rows)) if part == "b_eq" else there  # an equality tells always
+            k = _column(Z, value[:, i], there, looked, share, case.tol)
+            if k is not None:
+                equal = int(_equal(Z[:, [k]], value[:, i], case.tol).sum())
+                name, column = called[part, i], case.feature_names[columns[k]]
+                told = Following(name, column, equal, len(rows), float(own[i]), share == FOLLOWS)
+                found.append(told)
+    return found
+
+
+def _evidence(
+    value: np.ndarray, own: float, off: np.ndarray, tol: float, alone: bool
+) -> tuple[np.ndarray, float]:
+    """Rows that tell whether a limit is something else than `own`, and the share of them that must
+    agree: those that break it (`off`), or where few do, those that stay away from it."""
+    if off.sum() >= LEAST:
+        return np.flatnonzero(off), FOLLOWS
+    away = np.flatnonzero(np.abs(value - own) > tol * (1.0 + abs(own))) if alone else np.zeros(0)
+    return away if len(away) >= FEW else np.zeros(0, int), ALWAYS
+
+
+Side = tuple[str, np.ndarray, np.ndarray, np.ndarray]
+
+
+def _sides(plan: Plan, X: np.ndarray) -> Iterator[Side]:
+    """Of every vector of the problem: its name, what decisions make of each entry (B, m), what the
+    plan says (m,), both as the planner writes them, and by how much the one is beyond the other."""
+    problem, sign = plan.problem, plan.row_sign
+    value, own = problem.eq_rows.times(X), np.atleast_2d(problem.b_eq)[0]
+    yield "b_eq", value, own, np.abs(value - own)
+    value, own = problem.ub_rows.times(X), np.atleast_2d(problem.b_ub)[0]
+    yield "b_ub", sign * value, sign * own, value - own
+    low, high = (np.atleast_2d(bound)[0] for bound in (problem.lb, problem.ub))
+    yield "lb", X, low, low - X
+    yield "ub", X, high, X - high
+
+
+def _column(
+    Z: np.ndarray, value: np.ndarray, rows: np.ndarray, looked: np.ndarray, share: float, tol: float
+) -> int | None:
+    """The column of the contexts (B, d) that equals `value` (B,) in these rows, in those `looked`
+    at, and also where it is not as usual: much is 0 on most days."""
+    if not rows.size:
+        return None
+    values, counts = np.unique(np.round(value[looked], 9), return_counts=True)
+    usual = values[counts.argmax()]
+    unusual = looked[np.abs(value[looked] - usual) > tol * (1.0 + abs(usual))]
+    columns = np.arange(Z.shape[1])
+    for where in (unusual[:FEW], unusual, rows, looked):
+        if not where.size:
+            return None
+        equal = _equal(Z[np.ix_(where, columns)], value[where], tol).mean(axis=0)
+        columns, equal = columns[equal >= share], equal[equal >= share]
+    return int(columns[equal.argmax()]) if columns.size else None
+
+
+def _equal(columns: np.ndarray, value: np.ndarray, tol: float) -> np.ndarray:
+    """(B, d) where columns equal a value (B,)."""
+    return np.abs(columns - value[:, None]) <= tol * (1.0 + np.abs(value[:, None]))
+
+
+def _named(case: Case, known: set[str]) -> list[Finding]:
+    """Columns that have the name of a limit of the plan, and may be what it is."""
+    names = limit_names(case.plan)
+    options = {}
+    for name in (n for n in case.feature_names if n in names and n not in known):
+        if not case.limited & {*names[name]}:
+            two = len(names[name]) > 1
+            options[name] = f"--limit {shlex.quote(f'upper:{name}={name}' if two else name)}"
+    if not options:
+        return []
+    one, few = len(options) == 1, list(options.values())[:LEAST]
+    return [
+        Finding(
+            Severity.NOTE,
+            "named-like-a-row",
+            f"{count(len(options), 'column')} of the contexts {'has' if one else 'have'} the name "
+            f"of {'a row' if one else 'rows'} of the plan: {some(list(options))}.",
+            f"If {'it says what its limit is' if one else 'they say what their limits are'} on the "
+            f"day, say so: {' '.join(few)}{' ...' if len(options) > LEAST else ''}, here and in "
+            "`revealed fit`.",
+            details={"columns": list(options)},
+        )
+    ]
+
+
+def impossible_limits(case: Case, bad: np.ndarray) -> Finding | None:
+    """Samples, among those whose decision breaks the plan, whose own limits no decision meets."""
+    tried = bad[:TRIED]
+    problem = case.plan[tried].problem
+    status = np.asarray(problem.solve(np.zeros((len(tried), problem.n_variables))).status)
+    rows = tried[status == SolveStatus.INFEASIBLE]
+    if not rows.size:
+        return None
+    least = f" (of {len(tried)} that were tried)" if len(tried) < len(bad) else ""
+    return Finding(
+        Severity.ERROR,
+        "impossible-limits",
+        f"{count(len(rows), 'sample has', 'samples have')} limits that no decision meets{least}: "
+        f"{some(case.named(rows))}.",
+        "Look at the columns given with --limit in these rows: a wrong number, other units, or a "
+        "limit of another day.",
+        case.named(rows),
+    )

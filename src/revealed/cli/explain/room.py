@@ -1,0 +1,107 @@
+"""How much costs may change before a decision changes.
+
+A decision x is optimal under c exactly if c lies in the set C(x). The room of a cost is how far it
+is from leaving that set: in the direction of one entry (its range), or in any direction at once
+(the largest margin with which c explains x).
+
+Letters: n variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...optimality import EntryState, OptimalitySet
+from ...oracle import SolveStatus
+from ...problem import LinearProgram
+from ..plans import Plan
+from .likeness import alike
+
+
+class Room(NamedTuple):
+    """The range of one variable's cost within which the decision stays optimal."""
+
+    variable: str
+    taken: float
+    """The decision's entry."""
+    cost: float
+    low: float
+    """-inf where the cost may fall without limit; `high` likewise."""
+    high: float
+
+
+class Needed(NamedTuple):
+    """A cost of a decision that it does not explain, and what it would have to be."""
+
+    variable: str
+    taken: float
+    """The decision's entry."""
+    cost: float
+    nearest: float
+    """In the nearest costs, all entries together, that explain the decision."""
+
+
+def needed(plan: Plan, cost: np.ndarray, decision: np.ndarray, nearest: np.ndarray) -> list[Needed]:
+    """Cost and nearest cost (n,) of every variable where they differ, by most first."""
+    order = np.argsort(-np.abs(nearest - cost), kind="stable")
+    order = order[~alike(nearest, cost)[order]]
+    return [
+        Needed(plan.variables[j], float(decision[j]), float(cost[j]), float(nearest[j]))
+        for j in order
+    ]
+
+
+def room_inside(plan: Plan, costs: np.ndarray, decisions: np.ndarray) -> np.ndarray:
+    """(B,): the largest margin with which each cost explains its decision; negative if none."""
+    return np.asarray(OptimalitySet(plan.problem, decisions, 0.0).slack(costs))
+
+
+def cost_ranges(
+    plan: Plan,
+    cost: np.ndarray,
+    decision: np.ndarray,
+    step: Callable[[int], None] = lambda k: None,
+) -> list[Room]:
+    """For each variable, the range of its cost, the others unchanged, in which the decision stays
+    optimal. Two small linear programs a variable; `step` is called after each."""
+    sets = OptimalitySet(plan.problem, decision[None], 0.0)
+    rooms = []
+    for j, name in enumerate(plan.variables):
+        low, high = (_farthest(sets, cost, j, way) for way in (-1.0, 1.0))
+        rooms.append(Room(name, float(decision[j]), float(cost[j]), cost[j] - low, cost[j] + high))
+        step(j + 1)
+    return rooms
+
+
+def _farthest(sets: OptimalitySet, cost: np.ndarray, j: int, way: float) -> float:
+    """max t  s.t.  cost + way t e_j = A_eq^T v - A_ub^T mu + s, s and mu on their side; t >= 0."""
+    problem, active = sets.problem, sets.row_active[0]
+    eq = problem.eq_rows.matrix(0).toarray()
+    ub = problem.ub_rows.matrix(0).toarray()[active]
+    size = max(float(np.abs(cost).max(initial=0.0)), 1e-300)
+    move = np.zeros((len(cost), 1))
+    move[j] = -way
+    explain = np.hstack([eq.T, -ub.T, move])  # (n, v + mu + t)
+    state = sets.entry_state[0]
+    free, lower, upper = (
+        state == kind for kind in (EntryState.FREE, EntryState.AT_LOWER, EntryState.AT_UPPER)
+    )
+    below = np.concatenate([np.full(len(eq), -np.inf), np.zeros(len(ub) + 1)])
+    program = LinearProgram(
+        A_eq=explain[free],
+        b_eq=cost[free] / size,
+        A_ub=np.vstack([explain[lower], -explain[upper]]),
+        b_ub=np.concatenate([cost[lower], -cost[upper]]) / size,
+        lb=below,
+        ub=None,
+    )
+    objective = np.zeros((1, explain.shape[1]))
+    objective[0, -1] = -1.0
+    answer = program.solve(objective)
+    status = SolveStatus(int(answer.status[0]))
+    if status is SolveStatus.OPTIMAL:
+        return float(answer.x[0, -1] * size)
+    return np.inf if status is SolveStatus.UNBOUNDED else 0.0

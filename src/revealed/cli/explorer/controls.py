@@ -1,0 +1,127 @@
+"""What can be moved on the page: the features of a context, and the limits it brings.
+
+Letters: B samples, d features, k limits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...problem import LinearProgram
+from ..plans import Limit, planned, refuse_limits
+from ..store import FittedModel, Samples
+from ..tables import Feature
+
+LARGEST = 1e100
+"""Numbers beyond this are no amounts."""
+NO_LIMIT = "no limit"
+"""What is said of a limit that is infinite."""
+
+
+class Controls:
+    """Contexts in the words and units of their table, and back to what the model takes."""
+
+    def __init__(self, model: FittedModel, samples: Samples) -> None:
+        self._model, self._samples = model, samples
+        self._limits: dict[str, list[int]] = {}
+        for k, limit in enumerate(model.limits):  # one column may limit several rows
+            self._limits.setdefault(limit.column, []).append(k)
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Of every feature, then of every limit, its name and where it may be moved."""
+        told, at = [], 0
+        for feature in self._model.features.features:
+            if feature.levels:
+                told.append({"name": feature.name, "levels": list(feature.levels)})
+            else:
+                values = self._samples.contexts[:, at] * feature.scale + feature.mean
+                told.append({"name": feature.name, **_range(values)})
+            at += len(feature.columns)
+        for column, several in self._limits.items():
+            assert self._samples.limits is not None
+            own = planned(self._model.plan, self._model.limits[several[0]])
+            given = self._samples.limits[:, several[0]]
+            names = ", ".join(self._model.limits[k].name for k in several)
+            limits = {"name": column, "limits": names, "planned": own}
+            told.append(limits | _range(np.where(np.isnan(given), own, given)))
+        return told
+
+    def context(self, b: int) -> dict[str, Any]:
+        """The context of a sample; of a limit None if it is the plan's own, and words if it is
+        none."""
+        context: dict[str, Any] = {}
+        Z, at = self._samples.contexts[b], 0
+        for feature in self._model.features.features:
+            part = Z[at : at + len(feature.columns)]
+            at += len(feature.columns)
+            if feature.levels:
+                context[feature.name] = feature.levels[int(np.argmax([0.5, *part]))]
+            else:
+                context[feature.name] = float(f"{part[0] * feature.scale + feature.mean:.12g}")
+        for column, several in self._limits.items():
+            assert self._samples.limits is not None
+            given = float(self._samples.limits[b, several[0]])
+            endless = NO_LIMIT if np.isinf(given) else None
+            context[column] = given if np.isfinite(given) else endless
+        return context
+
+    def encode(self, context: dict[str, Any]) -> np.ndarray:
+        """(d,) what the model sees of a context that someone made up."""
+        parts = [_encoded(feature, context) for feature in self._model.features.features]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def problem(self, context: dict[str, Any], b: int | None) -> LinearProgram | None:
+        """The constraints under the limits of a context that someone made up; where it names none,
+        those of sample b, or else the plan's own. None where bounds leave no number."""
+        model = self._model
+        given = [self._given(limit, k, context, b) for k, limit in enumerate(model.limits)]
+        values = np.array([given])
+        try:
+            refuse_limits(model.plan, model.limits, values, lambda b, column: column)
+        except InputError:
+            return None
+        return model.plan_of(values).problem
+
+    def _given(self, limit: Limit, k: int, context: dict[str, Any], b: int | None) -> float:
+        if context.get(limit.column) not in (None, NO_LIMIT):
+            return _number(limit.column, context[limit.column])
+        if b is None or self._samples.limits is None:
+            return np.nan
+        return float(self._samples.limits[b, k])
+
+
+def _range(values: np.ndarray) -> dict[str, Any]:
+    """Where numbers like these may be moved."""
+    values = values[np.isfinite(values)]
+    if not values.size:
+        return {"low": 0.0, "high": 1.0, "whole": False}
+    low, high = float(values.min()), float(values.max())
+    room = 0.25 * (high - low) or 1.0
+    off = np.abs(values - np.round(values)).max()
+    whole = bool(off <= 1e-9 and 0.5 < np.ptp(values) <= 1.5)  # yes or no
+    least = 0.0 if low >= 0 else -np.inf  # amounts and prices do not become negative
+    return {
+        "low": low if whole else max(low - room, least),
+        "high": high if whole else high + room,
+        "whole": whole,
+    }
+
+
+def _encoded(feature: Feature, context: dict[str, Any]) -> list[float]:
+    value = context.get(feature.name)
+    if not feature.levels:
+        return [(_number(feature.name, value) - feature.mean) / feature.scale]
+    if value not in feature.levels:
+        raise InputError(f"{feature.name} must be one of {', '.join(feature.levels)}.")
+    return [float(value == level) for level in feature.levels[1:]] or [0.0]
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"{name} must be a number; got {value!r}.")
+    if not abs(value) < LARGEST:
+        raise InputError(f"{name} must be a number of usual size.")
+    return float(value)

@@ -1,0 +1,81 @@
+"""A forward problem together with the names that people know its parts by.
+
+Letters: n variables, m rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError, ShapeError
+from ...problem import LinearProgram
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a planner decides, with names: the constraints of all samples, or of each its own."""
+
+    problem: LinearProgram
+    variables: tuple[str, ...]
+    """(n,) names, all different."""
+    equalities: tuple[str, ...]
+    """Names of the rows of `problem.A_eq`; `inequalities` likewise of `A_ub`."""
+    inequalities: tuple[str, ...]
+    name: str = "plan"
+    """Of the file or of the call that it came from."""
+    catalogue: str | None = None
+    """The call of the catalogue that builds the problem; None for one from a model file."""
+    maximise: bool = False
+    """Whether the planner maximises: learned costs are then shown as values, sign turned."""
+    integers: tuple[str, ...] = ()
+    """Variables that the planner decides in whole numbers; the relaxation is what is learnt on."""
+    at_least: tuple[int, ...] = ()
+    """Rows of `problem.A_ub` that the planner wrote as `at least`; there they are turned round."""
+    cost: np.ndarray | None = field(default=None)
+    """(n,) costs written in the model file, if any; to be minimised."""
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        for what, names, count in (
+            ("variables", self.variables, problem.n_variables),
+            ("equalities", self.equalities, problem.eq_rows.shape[0]),
+            ("inequalities", self.inequalities, problem.ub_rows.shape[0]),
+        ):
+            if len(names) != count:
+                raise ShapeError(f"{self.name}: {count} {what} but {len(names)} names for them.")
+        if len(set(self.variables)) != len(self.variables):
+            raise InputError(f"{self.name}: two variables have the same name.")
+        if not all(0 <= i < problem.ub_rows.shape[0] for i in self.at_least):
+            raise InputError(f"{self.name}: `at_least` names rows that are not there.")
+
+    def with_problem(self, problem: LinearProgram) -> Plan:
+        """The same plan with other constraints under the same names."""
+        return replace(self, problem=problem)
+
+    def __getitem__(self, rows: Any) -> Plan:
+        """The plan of the chosen samples; the same for all where they share its constraints."""
+        problem = self.problem[rows]
+        return self if problem is self.problem else self.with_problem(problem)
+
+    __iter__ = None
+
+    @property
+    def sign(self) -> float:
+        """What a cost is multiplied by to be shown: -1 where the planner maximises."""
+        return -1.0 if self.maximise else 1.0
+
+    @property
+    def row_sign(self) -> np.ndarray:
+        """(m_ub,) what rows of `problem.A_ub` are multiplied by to read as the planner wrote
+        them."""
+        sign = np.ones(self.problem.ub_rows.shape[0])
+        sign[list(self.at_least)] = -1.0
+        return sign
+
+
+def numbered(stem: str, count: int) -> tuple[str, ...]:
+    """stem1, stem2, ... for rows that nobody named."""
+    return tuple(f"{stem}{k + 1}" for k in range(count))
