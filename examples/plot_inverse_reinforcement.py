@@ -17,7 +17,7 @@ from scipy.ndimage import gaussian_filter
 
 import revealed as rv
 from revealed.problems import grid_world, markov_decision_process, occupancy_of, policy_of
-from revealed.problems.markov import MOVES
+from revealed.problems.catalogue.markov import MOVES
 
 SIDE, DISCOUNT, NAMES = 10, 0.95, ("food", "danger", "shade", "effort")
 WORTH = np.array([1.0, -0.7, 0.4, -0.2])  # what the expert knows

@@ -14,7 +14,7 @@ from scipy.linalg import qr
 
 import revealed as rv
 from revealed import EntryState
-from revealed.projection.reference import reference_projection
+from revealed.projection.cpu.reference import reference_projection
 
 MARGINS = (0.0, 0.01, 1.0, 10.0)
 SCALES = (1e-6, 1.0, 1e6)

@@ -26,7 +26,7 @@ from torch import Tensor
 
 import revealed as rv
 from revealed import metrics
-from revealed.oracle.gpu import Launch, solve_paths_on_device
+from revealed.oracles.gpu import Launch, solve_paths_on_device
 
 SIDES = (12, 18)
 BATCHES = (100, 1000, 10_000)

@@ -27,7 +27,7 @@ from gpu_clocks import captured, copy_rate, milliseconds, surroundings
 from torch import Tensor
 
 import revealed as rv
-from revealed.projection.gpu import DeviceSets, Launch, project_on_device
+from revealed.projection.triton import DeviceSets, Launch, project_on_device
 
 FAMILIES = {
     "grid 12x12": lambda: rv.problems.grid_shortest_path(12, 12, neighbors=8),

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from . import metrics as metrics
     from . import problems as problems
     from . import theory as theory
-    from .cones import SecondOrderCone as SecondOrderCone
-    from .cones import SemidefiniteCone as SemidefiniteCone
-    from .convex import ConvexProgram as ConvexProgram
     from .errors import InfeasibleDecisionError as InfeasibleDecisionError
     from .errors import InputError as InputError
     from .errors import MissingDependencyError as MissingDependencyError
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from .errors import ShapeError as ShapeError
     from .fit import InverseRegressor as InverseRegressor
     from .fit import InverseRegressorCV as InverseRegressorCV
-    from .forms import CostForm as CostForm
     from .importers import from_cvxpy as from_cvxpy
     from .importers import from_gurobi as from_gurobi
     from .importers import from_linprog as from_linprog
@@ -39,23 +35,25 @@ if TYPE_CHECKING:
     from .importers import from_pyepo as from_pyepo
     from .importers import read_mps as read_mps
     from .losses import ProjectionLoss as ProjectionLoss
-    from .mixed import MixedSets as MixedSets
-    from .optimality import EntryState as EntryState
-    from .optimality import OptimalitySet as OptimalitySet
-    from .oracle import Solution as Solution
-    from .oracle import SolveStatus as SolveStatus
-    from .problem import LinearProgram as LinearProgram
+    from .optimality.cost_form import CostForm as CostForm
+    from .optimality.mixed import MixedSets as MixedSets
+    from .optimality.rounding import read_rounded as read_rounded
+    from .optimality.sets import EntryState as EntryState
+    from .optimality.sets import OptimalitySet as OptimalitySet
+    from .oracles import Solution as Solution
+    from .oracles import SolveStatus as SolveStatus
+    from .problems.cones import SecondOrderCone as SecondOrderCone
+    from .problems.cones import SemidefiniteCone as SemidefiniteCone
+    from .problems.convex import ConvexProgram as ConvexProgram
+    from .problems.linear import LinearProgram as LinearProgram
+    from .problems.quadratic import QuadraticProgram as QuadraticProgram
     from .projection import Projection as Projection
     from .projection import ProjectionStatus as ProjectionStatus
     from .projection import project as project
-    from .quadratic import QuadraticProgram as QuadraticProgram
-    from .rounding import read_rounded as read_rounded
 
     __version__: str
 
 _HOMES = {
-    "cones": ("SecondOrderCone", "SemidefiniteCone"),
-    "convex": ("ConvexProgram",),
     "errors": (
         "InfeasibleDecisionError",
         "InputError",
@@ -64,7 +62,6 @@ _HOMES = {
         "ShapeError",
     ),
     "fit": ("InverseRegressor", "InverseRegressorCV"),
-    "forms": ("CostForm",),
     "importers": (
         "from_cvxpy",
         "from_gurobi",
@@ -74,17 +71,29 @@ _HOMES = {
         "read_mps",
     ),
     "losses": ("ProjectionLoss",),
-    "mixed": ("MixedSets",),
-    "optimality": ("EntryState", "OptimalitySet"),
-    "oracle": ("Solution", "SolveStatus"),
-    "problem": ("LinearProgram",),
+    "optimality": ("CostForm", "EntryState", "MixedSets", "OptimalitySet", "read_rounded"),
+    "oracles": ("Solution", "SolveStatus"),
+    "problems.cones": ("SecondOrderCone", "SemidefiniteCone"),
+    "problems.convex": ("ConvexProgram",),
+    "problems.linear": ("LinearProgram",),
+    "problems.quadratic": ("QuadraticProgram",),
     "projection": ("Projection", "ProjectionStatus", "project"),
-    "quadratic": ("QuadraticProgram",),
-    "rounding": ("read_rounded",),
 }
 """The modules that names of the front door come from."""
 _ON_FIRST_USE = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = {*_HOMES, "datasets", "metrics", "problems", "theory"}
+_MODULES = {
+    "datasets",
+    "errors",
+    "fit",
+    "importers",
+    "losses",
+    "metrics",
+    "optimality",
+    "oracles",
+    "problems",
+    "projection",
+    "theory",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from revealed.cli.plans import from_catalogue, read_plan
 from revealed.cli.store import FittedModel, load_model, save_model
 from revealed.cli.tables import Feature, FeatureMap, open_table, write_table
 from revealed.fit import LinearModel, pocs
-from revealed.optimality import OptimalitySet
+from revealed.optimality.sets import OptimalitySet
 
 PLAN = """NAME          goods
 OBJSENSE

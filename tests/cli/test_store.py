@@ -462,7 +462,7 @@ def test_a_reader_between_the_two_moves_of_a_writer_looks_again(folder, monkeypa
 
 
 def test_a_writer_who_never_ends_is_named(folder, monkeypatch):
-    from revealed._disk import held
+    from revealed._common.disk import held
 
     monkeypatch.setattr("revealed.cli.store.folder.WAIT", 0.0)
     with held(folder, wait=0.0, busy=""):

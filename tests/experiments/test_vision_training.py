@@ -18,7 +18,7 @@ import revealed as rv
 from revealed import metrics
 from revealed.errors import InputError
 from revealed.losses import make_loss
-from revealed.optimality import OptimalitySet
+from revealed.optimality.sets import OptimalitySet
 from revealed_experiments.images import digit_boards, terrain
 from revealed_experiments.vision import (
     DeviceSplit,

@@ -7,7 +7,7 @@ import torch
 
 import revealed as rv
 from revealed.errors import InputError
-from revealed.optimality import OptimalitySet
+from revealed.optimality.sets import OptimalitySet
 from revealed_experiments.bench.vision.parts import VIEWS as IN_WORDS
 from revealed_experiments.images import digit_boards, terrain
 from revealed_experiments.images.boards import reading_costs

@@ -7,16 +7,16 @@ import numpy as np
 import torch
 
 import revealed as rv
-from revealed.losses._base import DecisionLoss
 from revealed.losses._random import PerturbingLoss
-from revealed.losses.blackbox import BlackboxLoss
-from revealed.losses.contrastive import ContrastiveLoss
-from revealed.losses.fenchel_young import FenchelYoungLoss
-from revealed.losses.perturbed import PerturbedLoss
-from revealed.losses.regression import RegressionLoss
+from revealed.losses.base import DecisionLoss
+from revealed.losses.rivals.blackbox import BlackboxLoss
+from revealed.losses.rivals.contrastive import ContrastiveLoss
+from revealed.losses.rivals.fenchel_young import FenchelYoungLoss
+from revealed.losses.rivals.perturbed import PerturbedLoss
+from revealed.losses.rivals.regression import RegressionLoss
+from revealed.losses.rivals.spo_plus import SPOPlusLoss
+from revealed.losses.rivals.straight_through import StraightThroughLoss
 from revealed.losses.smoothed import SmoothedProjectionLoss
-from revealed.losses.spo_plus import SPOPlusLoss
-from revealed.losses.straight_through import StraightThroughLoss
 
 K = 4
 """Draws of the losses that draw."""

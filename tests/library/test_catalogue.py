@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from revealed import problems
 from revealed.errors import InputError, ShapeError
-from revealed.problem import LinearProgram
+from revealed.problems.linear import LinearProgram
 
 RNG = np.random.default_rng(5)
 B = 12

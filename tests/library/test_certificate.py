@@ -16,7 +16,7 @@ from helpers import (
     rounding,
 )
 from revealed import EntryState, ProjectionStatus
-from revealed.projection.fallback import FALLBACKS
+from revealed.projection.cpu.fallback import FALLBACKS
 
 CASES = catalogue()
 METHODS = ("auto", "kernel", "clarabel", "reference")

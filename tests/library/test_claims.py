@@ -12,8 +12,8 @@ from hostile_programs import INFEASIBLE, OPTIMAL, UNBOUNDED, hostile, judged
 from scipy import io, sparse
 
 import revealed as rv
-from revealed.oracle.fallback import Known
-from revealed.oracle.proofs import Polyhedron, contradiction, is_ray
+from revealed.oracles.fallback import Known
+from revealed.oracles.proofs import Polyhedron, contradiction, is_ray
 
 DUST = 0.1 + 0.2 - 0.3
 INF = np.inf

@@ -9,10 +9,10 @@ from exact_reference import error_of, exact_projection, hostile_problem
 
 import revealed as rv
 from revealed import ProjectionStatus
-from revealed.projection.analysis import analyse
-from revealed.projection.exact import exact_projection as own_exact
-from revealed.projection.spread import HARMLESS
-from revealed.qualification import QualificationWarning
+from revealed.optimality.qualification import QualificationWarning
+from revealed.projection.cpu.analysis import analyse
+from revealed.projection.cpu.exact import exact_projection as own_exact
+from revealed.projection.cpu.spread import HARMLESS
 
 WRONG = 1e-6
 MODULE = sys.modules[rv.project.__module__]
@@ -108,7 +108,7 @@ def test_dust_between_rows_is_seen():
 
 def test_a_device_does_not_claim_what_it_cannot_prove():
     sets = rv.OptimalitySet(EXTREME, [[0.0, 1.0]], 0.0)
-    from revealed.projection.gpu import project_on_device
+    from revealed.projection.triton import project_on_device
 
     p = project_on_device(torch.tensor([[1.0, -1.0]]).double(), sets.to("cpu"), method="twin")
     assert not p.solved[0] or p.distance[0] <= 1e-9

@@ -9,8 +9,8 @@ from second_opinion import Explained
 
 import revealed as rv
 from helpers import assert_agrees, definition_residual, parts_of, predictions
-from revealed.projection import analysis, dependent
-from revealed.projection.analysis import analyse
+from revealed.projection.cpu import analysis, dependent
+from revealed.projection.cpu.analysis import analyse
 from revealed.projection.result import ProjectionStatus
 
 KINDS = ("copies", "scaled", "sums", "mixed", "few columns", "wide")

@@ -18,8 +18,8 @@ from revealed.losses import (
     projection_loss,
 )
 from revealed.losses._device import distance_on_device, weigh_by_kernel
-from revealed.projection.gpu import DeviceSets, project_on_device
-from revealed.projection.gpu.check import mend_interpreter
+from revealed.projection.triton import DeviceSets, project_on_device
+from revealed.projection.triton.check import mend_interpreter
 
 CUDA = torch.cuda.is_available()
 DEVICES = ["cpu", *(["cuda"] if CUDA else [])]

@@ -2,7 +2,7 @@
 
 The same inputs go through the plain twin (any machine), Triton's interpreter (where triton is
 installed) and CUDA (where there is a GPU). On a machine without pytest:
-`python -m revealed.oracle.gpu.check --large` and `python experiments/scripts/gpu_oracles.py`.
+`python -m revealed.oracles.gpu.check --large` and `python experiments/scripts/gpu_oracles.py`.
 
 `as_if_on_a_gpu` takes tensors of the CPU for such of a GPU, so that what is done with those runs
 everywhere.
@@ -24,16 +24,16 @@ from scipy.optimize import linear_sum_assignment
 import revealed as rv
 from helpers import catalogue
 from revealed import metrics
-from revealed._arrays import is_torch
+from revealed._common.arrays import is_torch
 from revealed.errors import InputError, ShapeError
-from revealed.losses._basis import bases_of
-from revealed.losses._device_basis import bases_on_device
 from revealed.losses._stream import NormalStream
-from revealed.oracle.batch import _block_size
-from revealed.oracle.gpu import solve_paths_on_device
-from revealed.oracle.gpu.check import cases, examine
-from revealed.oracle.matching import solve_matchings
-from revealed.oracle.solution import SolveStatus
+from revealed.losses.rivals.basis import bases_of
+from revealed.losses.rivals.device_basis import bases_on_device
+from revealed.oracles.batch import _block_size
+from revealed.oracles.gpu import solve_paths_on_device
+from revealed.oracles.gpu.check import cases, examine
+from revealed.oracles.matching import solve_matchings
+from revealed.oracles.solution import SolveStatus
 
 CUDA = torch.cuda.is_available()
 WAYS = [("cpu", "twin"), *([("cuda", "auto"), ("cuda", "twin")] if CUDA else [])]
@@ -53,7 +53,7 @@ def one_thread():
 
 @pytest.fixture
 def as_if_on_a_gpu(monkeypatch):
-    for module in ("oracle.batch", "losses._base", "_cases", "metrics"):
+    for module in ("oracles.batch", "losses.base", "metrics.batch", "metrics.measures"):
         monkeypatch.setattr(f"revealed.{module}.is_cuda", is_torch)
 
 
@@ -86,7 +86,7 @@ def test_paths_agree_in_single_precision(way):
 
 @needs_triton
 def test_the_kernel_agrees_in_tritons_interpreter():
-    command = [sys.executable, "-m", "revealed.oracle.gpu.check", "--device", "cpu"]
+    command = [sys.executable, "-m", "revealed.oracles.gpu.check", "--device", "cpu"]
     for only in ("circles", "grid 3x4 right-down, whole", "grid 3x4 8 neighbours, whole"):
         done = subprocess.run(
             [*command, "--method", "triton", "--only", only],

@@ -11,7 +11,7 @@ import torch
 
 import revealed as rv
 from revealed.losses._device import weigh_by_kernel
-from revealed.projection.gpu import DeviceSets, launch, project_on_device
+from revealed.projection.triton import DeviceSets, launch, project_on_device
 
 pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed.")
 
@@ -105,7 +105,7 @@ def test_the_end_of_a_loss_compiles(power, monkeypatch):
 
 
 def test_paths_compile(monkeypatch):
-    from revealed.oracle.gpu import kernel, paths
+    from revealed.oracles.gpu import kernel, paths
 
     sets, costs = case("narrow")
     made = Compiled(kernel.paths_kernel)

@@ -133,7 +133,7 @@ def test_the_package_works_where_nothing_may_be_written(tmp_path):
         "import pathlib\n"
         "def refuse(self, *args, **options): raise PermissionError(13, 'no', str(self))\n"
         "pathlib.Path.mkdir = refuse\n"
-        "import revealed._compiled as compiled\n"
+        "import revealed._common.compiled as compiled\n"
         "assert compiled._CACHE is None\n"
         "@compiled.kernel\n"
         "def double(x): return 2.0 * x\n"

@@ -10,7 +10,8 @@ import torch
 
 import revealed as rv
 from helpers import catalogue
-from revealed.losses import ProjectionLoss, UnsolvedProjectionWarning, _projection, projection_loss
+from revealed.losses import ProjectionLoss, UnsolvedProjectionWarning, projection_loss
+from revealed.losses import projection as _projection
 
 CASES = catalogue()
 FORMS = [{"power": 2}, {"power": 1}, {"power": "huber", "delta": 0.5}, {"power": "huber"}]

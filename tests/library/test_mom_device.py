@@ -9,9 +9,9 @@ import torch
 
 import revealed as rv
 from helpers import per_instance_matrices
-from revealed.losses import _device_basis
-from revealed.losses._basis import bases_of
-from revealed.losses._dense import dense_rows
+from revealed.losses.rivals import device_basis as _device_basis
+from revealed.losses.rivals.basis import bases_of
+from revealed.losses.rivals.dense import dense_rows
 
 CPU = torch.device("cpu")
 problems = rv.problems

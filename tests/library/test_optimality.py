@@ -320,7 +320,7 @@ def test_an_empty_batch_is_a_batch():
 
 def test_a_long_batch_is_read_part_by_part_with_the_same_result(monkeypatch):
     """Also where every instance has right-hand sides and bounds of its own."""
-    from revealed import problem as module
+    from revealed.problems import linear as module
 
     rng = np.random.default_rng(0)
     capacity = rng.uniform(3, 8, 30)

@@ -12,11 +12,11 @@ from scipy.optimize import linprog
 
 from revealed import problems
 from revealed.errors import InputError, ShapeError
-from revealed.oracle import Solution, SolveStatus, general
-from revealed.oracle.claims import Claim
-from revealed.oracle.fallback import Doubtful
-from revealed.oracle.highs import HighsSolver
-from revealed.problem import LinearProgram
+from revealed.oracles import Solution, SolveStatus, general
+from revealed.oracles.claims import Claim
+from revealed.oracles.fallback import Doubtful
+from revealed.oracles.highs import HighsSolver
+from revealed.problems.linear import LinearProgram
 
 OPTIMAL, INFEASIBLE, UNBOUNDED, LIMIT, FAILED = SolveStatus
 INF = np.inf
@@ -344,7 +344,7 @@ def test_one_instance_is_not_spread_over_many_costs():
 @pytest.fixture
 def without_highspy(monkeypatch):
     monkeypatch.setitem(sys.modules, "highspy", None)
-    monkeypatch.delitem(sys.modules, "revealed.oracle.highs", raising=False)
+    monkeypatch.delitem(sys.modules, "revealed.oracles.highs", raising=False)
     assert type(general._new_solver()).__name__ == "LinprogSolver"
 
 
@@ -476,7 +476,7 @@ other.setOptionValue("output_flag", False)
 other.setOptionValue("threads", 2)
 other.addVar(0.0, 1.0)
 other.run()
-from revealed.problem import LinearProgram
+from revealed.problems.linear import LinearProgram
 solution = LinearProgram(A_eq=[[1.0, 1.0]], b_eq=1.0).solve(np.array([[1.0, 2.0]]))
 assert solution.optimal.all() and solution.x.tolist() == [[1.0, 0.0]], solution
 """
@@ -498,7 +498,7 @@ def test_no_choice_of_units_moves_the_best_decision(s, solver, monkeypatch):
     """Solvers' tolerances are absolute; right-hand sides and bounds need not be near 1."""
     if solver == "scipy":
         monkeypatch.setitem(sys.modules, "highspy", None)
-        monkeypatch.delitem(sys.modules, "revealed.oracle.highs", raising=False)
+        monkeypatch.delitem(sys.modules, "revealed.oracles.highs", raising=False)
     rng = np.random.default_rng(0)
     A, x = rng.normal(size=(4, 9)), rng.random((20, 9))
     b, c = x @ A.T + 0.1, rng.normal(size=(20, 9))

@@ -8,9 +8,9 @@ import pytest
 import torch
 from scipy import sparse
 
-from revealed._arrays import as_costs, as_index
+from revealed._common.arrays import as_costs, as_index
 from revealed.errors import InputError, RevealedError, ShapeError
-from revealed.problem import LinearProgram
+from revealed.problems.linear import LinearProgram
 
 NAN, INF = np.nan, np.inf
 ONES = np.ones((1, 2))

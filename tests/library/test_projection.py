@@ -25,8 +25,8 @@ from helpers import (
     tiny_path,
 )
 from revealed import ProjectionStatus
-from revealed.projection import kernel
-from revealed.projection.reference import reference_projection
+from revealed.projection.cpu import kernel
+from revealed.projection.cpu.reference import reference_projection
 
 CASES = catalogue()
 METHODS = ("auto", "kernel", "clarabel", "reference")

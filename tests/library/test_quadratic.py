@@ -158,7 +158,7 @@ def test_without_clarabel_the_answers_are_the_same(monkeypatch):
     _, problem, _, _ = cases("max")
     c = np.random.default_rng(4).normal(size=(5, 6))
     with_it = problem.solve(c, threads=1)
-    monkeypatch.setattr("revealed.oracle.quadratic.has_clarabel", lambda: False)
+    monkeypatch.setattr("revealed.oracles.quadratic.has_clarabel", lambda: False)
     without = problem.solve(c, threads=1)
     assert without.optimal.all()
     assert np.abs(without.x - with_it.x).max() <= 1e-7
@@ -167,14 +167,14 @@ def test_without_clarabel_the_answers_are_the_same(monkeypatch):
 
 
 def test_threads_leave_the_warnings_of_the_process_alone(monkeypatch):
-    from revealed import _polish
+    from revealed._common import polish as _polish
 
     before, seen = warnings.filters, []  # the list itself: catch_warnings puts another in its place
     factor = _polish.splu
     monkeypatch.setattr(
         _polish, "splu", lambda matrix: seen.append(warnings.filters) or factor(matrix)
     )
-    monkeypatch.setattr("revealed.oracle.quadratic.EXACT", -1.0)  # every answer is polished
+    monkeypatch.setattr("revealed.oracles.quadratic.EXACT", -1.0)  # every answer is polished
     _, problem, _, _ = cases("max")
     problem.solve(np.random.default_rng(4).normal(size=(40, 6)), threads=4)
     assert len(seen) >= 40
@@ -295,7 +295,7 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_a_solver_calls_optimal_is_not_believed(monkeypatch, name):
-    from revealed.oracle import quadratic
+    from revealed.oracles import quadratic
 
     x, z = (np.array(part) for part in WRONG[name])
     answer = (rv.SolveStatus.OPTIMAL, x, z)
@@ -305,8 +305,8 @@ def test_what_a_solver_calls_optimal_is_not_believed(monkeypatch, name):
 
 
 def test_the_right_answer_with_its_multipliers_is_believed():
-    from revealed.oracle.first_order import Program, left_over
-    from revealed.oracle.quadratic import polyhedron_rows
+    from revealed.oracles.first_order import Program, left_over
+    from revealed.oracles.quadratic import polyhedron_rows
 
     polyhedron = rv.LinearProgram(A_eq=np.ones((1, 2)), b_eq=[1.0])
     program = Program.of(np.eye(2), np.zeros(2), *polyhedron_rows(polyhedron))
@@ -339,7 +339,7 @@ def test_no_choice_of_units_moves_the_best_decision(what, s):
 
 @pytest.mark.parametrize("s", [1e-6, 1.0, 1e6])
 def test_without_clarabel_answers_are_as_exact_in_any_units(monkeypatch, s):
-    from revealed.oracle import quadratic
+    from revealed.oracles import quadratic
 
     rng = np.random.default_rng(6)
     A, c = rng.normal(size=(4, 8)), rng.normal(size=(10, 8))
@@ -355,7 +355,7 @@ def test_without_clarabel_answers_are_as_exact_in_any_units(monkeypatch, s):
 @pytest.mark.parametrize("s", [1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9])
 def test_what_is_wrong_is_wrong_in_any_units(monkeypatch, s):
     """A hundredth of x off, in programs of x = s: each part of the proof must see it."""
-    from revealed.oracle import quadratic
+    from revealed.oracles import quadratic
 
     off = np.array([0.51, 0.49])
     for x, z in ((1.01 * off, [-0.5, 0, 0]), (off, [-0.5, 0, 0]), (off, [-0.51, 0, 0.02])):

@@ -10,7 +10,8 @@ from solver_cases import paths as paths
 
 import revealed as rv
 from helpers import parts_of, tiny_path
-from revealed.losses import CaveLoss, cave
+from revealed.losses import CaveLoss
+from revealed.losses.rivals import cave
 
 
 def generators(problem, X, b):

@@ -23,9 +23,9 @@ from rivals import (
 
 import revealed as rv
 from helpers import catalogue
-from revealed.losses.contrastive import ContrastiveLoss
-from revealed.losses.fenchel_young import FenchelYoungLoss
-from revealed.losses.perturbed import PerturbedLoss
+from revealed.losses.rivals.contrastive import ContrastiveLoss
+from revealed.losses.rivals.fenchel_young import FenchelYoungLoss
+from revealed.losses.rivals.perturbed import PerturbedLoss
 
 CASES = catalogue()
 

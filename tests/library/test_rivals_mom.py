@@ -10,7 +10,7 @@ from solver_cases import paths as paths
 import revealed as rv
 from helpers import tiny_path
 from revealed.losses import OptimalityMarginLoss
-from revealed.losses import _basis as basis_module
+from revealed.losses.rivals import basis as basis_module
 
 
 def standard_form(problem, b, basic, state):
@@ -137,7 +137,7 @@ def test_mom_finds_each_basis_once(paths, monkeypatch):
         found.append(len(sets))
         return basis_module.bases_of(sets, *rest)
 
-    monkeypatch.setattr("revealed.losses.optimality_margin.bases_of", counting)
+    monkeypatch.setattr("revealed.losses.rivals.optimality_margin.bases_of", counting)
     for options in ({}, {"basis": "true"}):
         loss, call = OptimalityMarginLoss(problem, **options), {"true_costs": truth}
         first = loss(costs, X, **call)

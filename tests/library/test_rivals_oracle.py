@@ -20,13 +20,13 @@ from rivals import (
 import revealed as rv
 from helpers import catalogue
 from revealed.datasets import noisy_paths
-from revealed.losses.blackbox import BlackboxLoss
-from revealed.losses.contrastive import ContrastiveLoss
-from revealed.losses.fenchel_young import FenchelYoungLoss
-from revealed.losses.perturbed import PerturbedLoss
-from revealed.losses.regression import RegressionLoss
-from revealed.losses.spo_plus import SPOPlusLoss
-from revealed.losses.straight_through import StraightThroughLoss
+from revealed.losses.rivals.blackbox import BlackboxLoss
+from revealed.losses.rivals.contrastive import ContrastiveLoss
+from revealed.losses.rivals.fenchel_young import FenchelYoungLoss
+from revealed.losses.rivals.perturbed import PerturbedLoss
+from revealed.losses.rivals.regression import RegressionLoss
+from revealed.losses.rivals.spo_plus import SPOPlusLoss
+from revealed.losses.rivals.straight_through import StraightThroughLoss
 
 CASES = catalogue()
 every_rival = pytest.mark.parametrize("rival", ALL, ids=label_of)

@@ -24,7 +24,7 @@ from helpers import (
     with_entry,
 )
 from revealed.errors import InfeasibleDecisionError, InputError, RevealedError, ShapeError
-from revealed.projection.reference import reference_projection
+from revealed.projection.cpu.reference import reference_projection
 
 NAN, INF = np.nan, np.inf
 PROBLEM = rv.problems.grid_shortest_path(3, 3)

@@ -7,7 +7,7 @@ import revealed as rv
 from plan_cases import PLANS, production, transport
 from revealed.errors import InfeasibleDecisionError, InputError, ShapeError
 from revealed.fit.observed import RoundedDecisionsWarning
-from revealed.rounding import read_rounded
+from revealed.optimality.rounding import read_rounded
 
 
 def recovered(found, X, size=1e-6):

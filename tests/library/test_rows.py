@@ -5,8 +5,8 @@ import pytest
 import torch
 from scipy import sparse
 
+from revealed._common.rows import Rows
 from revealed.errors import InputError, ShapeError
-from revealed.rows import Rows
 
 DENSE = np.array([[1.0, 0.0, -2.0], [0.0, 0.0, 0.0], [0.0, 3.0, 4.0]])
 

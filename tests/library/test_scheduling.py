@@ -9,7 +9,7 @@ import pytest
 import revealed as rv
 from revealed.datasets.energy import PERIODS, load_energy, synthetic_energy
 from revealed.errors import InputError, ShapeError
-from revealed.problems.schedules import (
+from revealed.problems.catalogue.schedules import (
     energy_per_start,
     integer_schedules,
     scheduling,

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 import revealed as rv
-from revealed.projection import kernel
-from revealed.projection.gpu import DeviceSets, launch, project_on_device, twin
-from revealed.projection.gpu.lockstep import Factor, load_instances
+from revealed.projection.cpu import kernel
+from revealed.projection.triton import DeviceSets, launch, project_on_device, twin
+from revealed.projection.triton.lockstep import Factor, load_instances
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +252,7 @@ def test_rounded_residuals_have_the_derivative_they_are_said_to_have():
 
 
 if __name__ == "__main__":  # in Triton's interpreter, which is chosen when triton is imported
-    from revealed.projection.gpu.check import mend_interpreter
+    from revealed.projection.triton.check import mend_interpreter
 
     mend_interpreter()
     answers = {"late": begun("late"), "midway": begun("midway")}

@@ -6,10 +6,10 @@ from test_forms import AGREE, EMPTY, FORMS, GRID, KNOWN, N, decisions
 
 import revealed as rv
 from revealed import CostForm, InputError, OptimalitySet, ProjectionStatus
-from revealed._conic import ConicAnswer
-from revealed.projection import formed
-from revealed.projection.conditions import Conditions, matrix_of
-from revealed.projection.conic import build_program, residual_of
+from revealed._common.conic import ConicAnswer
+from revealed.projection.parametric import dispatch as formed
+from revealed.projection.parametric.conditions import Conditions, matrix_of
+from revealed.projection.parametric.conic import build_program, residual_of
 
 
 @pytest.mark.parametrize("name", FORMS)

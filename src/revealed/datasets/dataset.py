@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..problem import LinearProgram
+from ..problems.linear import LinearProgram
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import InputError
-from ..problem import LinearProgram
 from ..problems._checks import positive_int
-from ..problems.schedules import energy_per_start, scheduling
+from ..problems.catalogue.schedules import energy_per_start, scheduling
+from ..problems.linear import LinearProgram
 
 T = TypeVar("T")
 PERIODS = 48

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputError
-from ..problem import LinearProgram
+from ..problems.linear import LinearProgram
 from .dataset import DataSet, Split
 
 PAPER_NAMES = ("sp_seed0", "sp_seed1", "knapsack_seed0", "knapsack_seed1")

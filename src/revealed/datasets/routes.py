@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputError
-from ..problem import LinearProgram
 from ..problems import shortest_path
+from ..problems.linear import LinearProgram
 
 _EDGE_COLUMNS = ("u", "v", "name", "highway", "oneway", "length", "lanes", "n_id")
 _NODE_COLUMNS = ("osmid", "y", "x")

@@ -13,11 +13,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .._numbers import check_number, check_whole
+from .._common.checks import check_number, check_whole
 from ..errors import InputError
-from ..problem import LinearProgram
 from ..problems import grid_shortest_path, knapsack
 from ..problems._checks import positive_int
+from ..problems.linear import LinearProgram
 from .dataset import DataSet, split_by_size
 
 Seed = int | np.random.Generator

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from .._disk import held, remove, remove_drafts, replace_file, strict_json
+from .._common.disk import held, remove, remove_drafts, replace_file, strict_json
+from .._common.rows import Rows
 from ..errors import InputError, MissingDependencyError
-from ..mixed import MixedSets, Sets
-from ..optimality import OptimalitySet
-from ..problem import LinearProgram
-from ..quadratic import QuadraticProgram
-from ..rows import Rows
+from ..optimality.mixed import MixedSets, Sets
+from ..optimality.sets import OptimalitySet
+from ..problems.linear import LinearProgram
+from ..problems.quadratic import QuadraticProgram
 from .contexts import Ragged
 from .least_squares import chunks
 

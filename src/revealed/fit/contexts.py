@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import as_index, is_torch, to_float64
+from .._common.arrays import as_index, is_torch, to_float64
 from ..errors import InputError, ShapeError
-from ..mixed import Sets
+from ..optimality.mixed import Sets
 from .least_squares import chunks
 
 LARGEST = 1e120

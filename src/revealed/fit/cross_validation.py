@@ -17,11 +17,11 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import KFold, check_cv
 
 from .. import metrics
-from .._arrays import to_float64
-from .._numbers import check_number
+from .._common.arrays import to_float64
+from .._common.checks import check_number
 from ..errors import InputError
-from ..forms import CostForm
-from ..mixed import MixedSets, Sets
+from ..optimality.cost_form import CostForm
+from ..optimality.mixed import MixedSets, Sets
 from .contexts import Common
 from .defaults import STRENGTH
 from .estimator import MODELS, InverseRegressor, _seed

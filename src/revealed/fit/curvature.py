@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..optimality import EntryState, OptimalitySet
+from ..optimality.sets import EntryState, OptimalitySet
 from ..projection.distance import ROUNDED
 from .evaluation import DistanceLoss, Evaluator
 from .models import ConvexModel

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._arrays import is_torch, to_float64
+from .._common.arrays import is_torch, to_float64
 from ..errors import InputError, ShapeError
-from ..forms import CostForm
-from ..mixed import MixedSets, Sets
-from ..optimality import OptimalitySet
-from ..oracle import SolveStatus
-from ..problem import LinearProgram
+from ..optimality.cost_form import CostForm
+from ..optimality.mixed import MixedSets, Sets
+from ..optimality.sets import OptimalitySet
+from ..oracles import SolveStatus
+from ..problems.linear import LinearProgram
 from .contexts import Common, Ragged, check_length
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..mixed import MixedSets, Sets
+from ..optimality.mixed import MixedSets, Sets
 from ..projection import project
 from ..projection.result import refuse_empty
 from .evaluation import DistanceLoss

@@ -12,13 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._arrays import to_float64
-from .._numbers import check_number, check_whole
+from .._common.arrays import to_float64
+from .._common.checks import check_number, check_whole
 from ..errors import InputError, ShapeError
-from ..forms import CostForm
-from ..mixed import MixedSets, Sets
-from ..optimality import OptimalitySet, check_program
-from ..oracle import SolveStatus
+from ..optimality.cost_form import CostForm
+from ..optimality.mixed import MixedSets, Sets
+from ..optimality.sets import OptimalitySet, check_program
+from ..oracles import SolveStatus
 from .certificate import Certificate
 from .contexts import Common, Ragged, check_length, checked_contexts, is_ragged, like
 from .decisions import as_sets, checked_sample_weight, in_units, joined, weighed

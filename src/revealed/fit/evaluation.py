@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..mixed import MixedSets, Sets
+from ..optimality.mixed import MixedSets, Sets
 from ..projection import Projection, project
 from ..projection.distance import ROUNDED, check_delta, check_power, length_of, value_and_gradient
 from ..projection.result import refuse_empty

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .._numbers import check_number, check_whole
+from .._common.checks import check_number, check_whole
 from ..errors import InputError, ShapeError
 from .contexts import Common, Ragged, as_contexts
 from .least_squares import RowFactor, chunks

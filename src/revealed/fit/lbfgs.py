@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .._numbers import check_number, check_whole
-from ..mixed import Sets
+from .._common.checks import check_number, check_whole
+from ..optimality.mixed import Sets
 from ..projection.distance import ROUNDED
 from .bound import lower_bound
 from .certificate import Certificate, Convergence, describe

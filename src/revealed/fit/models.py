@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 
-from .._numbers import check_number
+from .._common.checks import check_number
 from ..errors import ShapeError
 from .contexts import as_contexts, check_length
 from .least_squares import CHUNK, RowFactor, chunks

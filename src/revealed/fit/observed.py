@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..mixed import Sets
-from ..optimality import OptimalitySet
-from ..problem import LinearProgram
-from ..repair import POLICIES
-from ..rounding import checked_decision_tol, read_rounded
+from ..optimality.infeasible import POLICIES
+from ..optimality.mixed import Sets
+from ..optimality.rounding import checked_decision_tol, read_rounded
+from ..optimality.sets import OptimalitySet
+from ..problems.linear import LinearProgram
 from .contexts import check_length
 from .decisions import joined, numbers
 

@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .._numbers import check_number, check_whole
+from .._common.checks import check_number, check_whole
 from ..errors import InputError
-from ..mixed import Sets
+from ..optimality.mixed import Sets
 from .bound import lower_bound
 from .certificate import Certificate, Convergence, describe
 from .contexts import check_data

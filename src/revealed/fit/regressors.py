@@ -17,9 +17,9 @@ from sklearn.base import clone
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import get_tags
 
-from .._numbers import check_whole
+from .._common.checks import check_whole
 from ..errors import InputError
-from ..mixed import Sets
+from ..optimality.mixed import Sets
 from .certificate import Certificate, describe
 from .contexts import as_contexts, check_data
 from .evaluation import DistanceLoss, Evaluator

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._arrays import is_torch, to_float64
-from .._numbers import check_number, check_whole
+from .._common.arrays import is_torch, to_float64
+from .._common.checks import check_number, check_whole
 from ..errors import InputError, ShapeError
 from .contexts import Ragged, check_length
 from .least_squares import chunks

@@ -18,13 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._arrays import to_float64
-from .._numbers import check_number, check_whole
+from .._common.arrays import to_float64
+from .._common.checks import check_number, check_whole
 from ..errors import InputError
 from ..losses import DecisionLoss, ProjectionLoss, projection_loss
-from ..metrics import decision_loss
-from ..mixed import MixedSets, Sets
-from ..optimality import OptimalitySet
+from ..metrics.measures import decision_loss
+from ..optimality.mixed import MixedSets, Sets
+from ..optimality.sets import OptimalitySet
 from . import checkpoint as checkpoints
 from .certificate import Certificate
 from .checkpoint import Checkpoint

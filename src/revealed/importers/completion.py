@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InfeasibleDecisionError
-from ..problem import LinearProgram
-from ..quadratic import QuadraticProgram
+from ..problems.linear import LinearProgram
+from ..problems.quadratic import QuadraticProgram
 
 ROOMS = (0.0, 1e-8, 1e-6)
 """How far, relative to 1 + |x|, the user's columns may move meanwhile: decisions of a solver are

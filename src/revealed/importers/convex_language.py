@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError
-from ..forms import CostForm
+from ..optimality.cost_form import CostForm
 from .compiled import Compiled, read_compiled
 from .completion import Completion
 from .imported import ImportedModel, require

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._common.rows import frozen
 from ..errors import InputError, ShapeError
-from ..forms import CostForm
-from ..problem import LinearProgram
+from ..optimality.cost_form import CostForm
 from ..problems import shortest_path
+from ..problems.linear import LinearProgram
 from ..problems.structures import MatchingStructure
-from ..rows import frozen
 from .imported import ImportedModel, Names
 from .raw import warn_relaxed
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import as_costs, to_float64
+from .._common.arrays import as_costs, to_float64
 from ..errors import InputError, MissingDependencyError, ShapeError
-from ..forms import CostForm
-from ..problem import LinearProgram
-from ..quadratic import QuadraticProgram
+from ..optimality.cost_form import CostForm
+from ..problems.linear import LinearProgram
+from ..problems.quadratic import QuadraticProgram
 from .completion import Completion
 
 Names = tuple[Hashable, ...]

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import to_float64
+from .._common.arrays import to_float64
 from ..errors import InputError, ShapeError
-from ..problem import LinearProgram
+from ..problems.linear import LinearProgram
 from .imported import ImportedModel
 from .raw import warn_relaxed, with_zero
 

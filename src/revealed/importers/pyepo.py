@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError
-from ..forms import CostForm
+from ..optimality.cost_form import CostForm
 from .completion import Completion
 from .gurobi import raw_gurobi
 from .imported import ImportedModel

@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError
-from ..problem import LinearProgram
-from ..quadratic import QuadraticProgram
+from ..problems.linear import LinearProgram
+from ..problems.quadratic import QuadraticProgram
 from .imported import ImportedModel, RelaxationWarning
 
 

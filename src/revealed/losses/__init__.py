@@ -11,25 +11,25 @@ oracles.
 from typing import Any
 
 from ..errors import InputError
-from ..problem import LinearProgram
-from ._base import Batch as Batch
-from ._base import DecisionLoss as DecisionLoss
-from ._projection import ProjectionLoss as ProjectionLoss
-from ._projection import TrivialCostWarning as TrivialCostWarning
-from ._projection import UnsolvedProjectionWarning as UnsolvedProjectionWarning
-from ._projection import projection_loss as projection_loss
-from .barrier import BarrierLoss as BarrierLoss
-from .blackbox import BlackboxLoss as BlackboxLoss
-from .cave import CaveLoss as CaveLoss
-from .contrastive import ContrastiveLoss as ContrastiveLoss
-from .fenchel_young import FenchelYoungLoss as FenchelYoungLoss
-from .optimality_margin import OptimalityMarginLoss as OptimalityMarginLoss
-from .perturbed import PerturbedLoss as PerturbedLoss
-from .qptl import QPTLLoss as QPTLLoss
-from .regression import RegressionLoss as RegressionLoss
+from ..problems.linear import LinearProgram
+from .base import Batch as Batch
+from .base import DecisionLoss as DecisionLoss
+from .projection import ProjectionLoss as ProjectionLoss
+from .projection import TrivialCostWarning as TrivialCostWarning
+from .projection import UnsolvedProjectionWarning as UnsolvedProjectionWarning
+from .projection import projection_loss as projection_loss
+from .rivals.barrier import BarrierLoss as BarrierLoss
+from .rivals.blackbox import BlackboxLoss as BlackboxLoss
+from .rivals.cave import CaveLoss as CaveLoss
+from .rivals.contrastive import ContrastiveLoss as ContrastiveLoss
+from .rivals.fenchel_young import FenchelYoungLoss as FenchelYoungLoss
+from .rivals.optimality_margin import OptimalityMarginLoss as OptimalityMarginLoss
+from .rivals.perturbed import PerturbedLoss as PerturbedLoss
+from .rivals.qptl import QPTLLoss as QPTLLoss
+from .rivals.regression import RegressionLoss as RegressionLoss
+from .rivals.spo_plus import SPOPlusLoss as SPOPlusLoss
+from .rivals.straight_through import StraightThroughLoss as StraightThroughLoss
 from .smoothed import SmoothedProjectionLoss as SmoothedProjectionLoss
-from .spo_plus import SPOPlusLoss as SPOPlusLoss
-from .straight_through import StraightThroughLoss as StraightThroughLoss
 
 LOSSES: dict[str, type[DecisionLoss]] = {
     loss.name: loss

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._device import has_triton
+from .._common.device import has_triton
 from ..projection import Projection
 from ..projection.distance import length_of, value_and_gradient
-from ..projection.gpu import DeviceSets, project_on_device
+from ..projection.triton import DeviceSets, project_on_device
 from ._memory import MOST_LINES, DeviceMemory
 from ._reduce import check_weights_shape, working_dtype
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._arrays import is_torch
+from .._common.arrays import is_torch
 from ..errors import InputError, ShapeError
 
 LARGEST = 1 << 24

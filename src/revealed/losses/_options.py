@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import InputError
-from ._base import Batch
+from .base import Batch
 
 CRITERIA = ("decision", "regret")
 

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
-from ..problem import LinearProgram
 from ..problems._checks import positive_int
-from ._base import Batch, DecisionLoss
+from ..problems.linear import LinearProgram
 from ._options import check_floor, check_positive, raised
 from ._stream import NormalStream
+from .base import Batch, DecisionLoss
 
 
 class RandomLoss(DecisionLoss):

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._arrays import to_float64
+from .._common.arrays import to_float64
 from ..errors import InputError, ShapeError
 
 REDUCTIONS = ("mean", "sum", "none")

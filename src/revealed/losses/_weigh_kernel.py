@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from ..projection.distance import INSIDE as _INSIDE
-from ..projection.gpu.passes import line_of
+from ..projection.triton.passes import line_of
 
 INSIDE = tl.constexpr(_INSIDE)
 

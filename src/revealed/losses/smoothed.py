@@ -12,16 +12,16 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
-from ..optimality import OptimalitySet
-from ..problem import LinearProgram
+from ..optimality.sets import OptimalitySet
 from ..problems._checks import positive_int
+from ..problems.linear import LinearProgram
 from ..projection import project
 from ..projection.distance import check_delta, check_power, length_of, value_and_gradient
-from ..projection.gpu import project_on_device
-from ._base import Batch
+from ..projection.triton import project_on_device
 from ._device import COARSE, distance_on_device
 from ._options import check_margin, check_positive
 from ._random import RandomLoss
+from .base import Batch
 
 
 class SmoothedProjectionLoss(RandomLoss):

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..affine import Metric
-from ..problem import LinearProgram
-from ..rows import Rows, frozen
-from ..states import EntryState
+from .._common.affine import Metric
+from .._common.rows import Rows, frozen
+from ..optimality.active_set import EntryState
+from ..problems.linear import LinearProgram
 from .plain import plain_sets
 
 if TYPE_CHECKING:
-    from ..optimality import OptimalitySet
+    from ..optimality.sets import OptimalitySet
 
 MOST_DIRECTIONS = 16
 """Directions are dense rows; beyond this many a conic solver is asked instead."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..problem import LinearProgram
+from ..problems.linear import LinearProgram
 
 if TYPE_CHECKING:
-    from ..optimality import OptimalitySet
+    from ..optimality.sets import OptimalitySet
 
 
 def plain_sets(
@@ -36,7 +36,7 @@ def plain_sets(
     )
     result.__dict__.update(changed)
     if problem.eq_rows.per_instance or problem.ub_rows.per_instance:
-        from .analysis import analyse
+        from .cpu.analysis import analyse
 
         analyse(result)  # now, so that slices of these sets take their part of it along
     return result

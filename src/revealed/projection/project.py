@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import as_costs, is_torch, to_float64
+from .._common.arrays import as_costs, is_torch, to_float64
 from ..errors import InputError, ShapeError
-from ..optimality import OptimalitySet
-from .analysis import Analysis, analyse
-from .exact import exact_projection
-from .fallback import FALLBACKS, available_fallbacks
-from .group import Job
-from .kernel import Work, recertify, run_kernel
+from ..optimality.sets import OptimalitySet
+from .cpu.analysis import Analysis, analyse
+from .cpu.exact import exact_projection
+from .cpu.fallback import FALLBACKS, available_fallbacks
+from .cpu.group import Job
+from .cpu.kernel import Work, recertify, run_kernel
+from .cpu.spread import HARMLESS, HOPELESS
+from .cpu.verify import prove
 from .result import Projection, ProjectionStatus, as_given
-from .spread import HARMLESS, HOPELESS
-from .verify import prove
 
 if TYPE_CHECKING:
-    from ..mixed import MixedSets
-    from .gpu import DeviceSets
+    from ..optimality.mixed import MixedSets
+    from .triton import DeviceSets
 
 _SOLVED = int(ProjectionStatus.SOLVED)
 METHODS = ("auto", "kernel", *FALLBACKS, "exact")
@@ -60,7 +60,7 @@ def project(
     kernels leave above `tol` stays so.
     """
     if getattr(sets, "is_plain", True) is False:
-        from .formed import project_beyond
+        from .parametric.dispatch import project_beyond
 
         return project_beyond(
             costs,
@@ -74,7 +74,7 @@ def project(
         )
     placed = on_device_of(costs, sets, method, time_limit)
     if placed is not None:
-        from .gpu.run import project_tensors
+        from .triton.run import project_tensors
 
         check_options(len(costs), len(placed), method, tol, max_iter, time_limit, threads)
         return project_tensors(
@@ -157,7 +157,7 @@ def on_device_of(
     costs: Any, sets: Any, method: str = "auto", time_limit: float | None = None
 ) -> DeviceSets | None:
     """The sets on a device, where they are there or the costs are on a GPU; else None."""
-    gpu = sys.modules.get("revealed.projection.gpu")  # loaded, if anything is on a device
+    gpu = sys.modules.get("revealed.projection.triton")  # loaded, if anything is on a device
     if gpu is not None and isinstance(sets, gpu.DeviceSets):
         return sets
     if not (is_torch(costs) and costs.is_cuda and isinstance(sets, OptimalitySet)):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import to_float64
+from .._common.arrays import to_float64
 from ..errors import InputError
 
 
@@ -62,7 +62,7 @@ class Projection:
     """(B,) Euclidean distance from the given costs."""
     residual: Any
     """(B,) relative, 0 at the exact answer, computed from the definition (see
-    `revealed.projection.certificate`)."""
+    `revealed.projection.cpu.certificate`)."""
     solved: Any
     """(B,) bool: residual <= tol, and the answer fits into the dtype of the costs."""
     status: Any

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import to_float64
+from .._common.arrays import to_float64
 from ..errors import ShapeError
-from ..optimality import OptimalitySet
+from ..optimality.sets import OptimalitySet
 from .rates import checked_contexts, contraction, pl_constant, smoothness, stated_pl_constant
 from .shortest import LemmaBound, LemmaStatus, delta, delta_lemma, gamma_bound, outside_unit_box
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import to_float64
-from .._numbers import check_number, check_whole
+from .._common.arrays import to_float64
+from .._common.checks import check_number, check_whole
 from ..errors import InputError, ShapeError
 
 METHODS = ("gd", "pocs")

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import to_float64
-from .._numbers import check_number
+from .._common.arrays import to_float64
+from .._common.checks import check_number
 from ..errors import InputError, ShapeError
-from ..optimality import EntryState, OptimalitySet
+from ..optimality.sets import EntryState, OptimalitySet
 from ..projection import project
 
 

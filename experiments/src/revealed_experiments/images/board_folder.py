@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from revealed.errors import InputError
-from revealed.problem import LinearProgram
 from revealed.problems import grid_matching
+from revealed.problems.linear import LinearProgram
 
 from .checksums import SUMS, check_sums, read_sums
 from .map_folder import SPLITS

@@ -17,9 +17,9 @@ import numpy as np
 
 from revealed.datasets.synthetic import Sizes, checked_sizes
 from revealed.errors import InputError
-from revealed.problem import LinearProgram
 from revealed.problems import grid_matching
 from revealed.problems._checks import positive_int
+from revealed.problems.linear import LinearProgram
 
 from .board_folder import ABOUT, KINDS, read_boards
 from .digits import Digits, digit_pools, resized

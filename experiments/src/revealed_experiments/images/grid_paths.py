@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from revealed.errors import InputError
-from revealed.problem import LinearProgram
+from revealed.problems.linear import LinearProgram
 
 
 def edge_costs(problem: LinearProgram, weights: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from revealed.datasets.dataset import DataSet, Split
 from revealed.errors import InputError
-from revealed.problem import LinearProgram
+from revealed.problems.linear import LinearProgram
 
 
 @dataclass(frozen=True, eq=False)

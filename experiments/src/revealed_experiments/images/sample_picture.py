@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from revealed.errors import InputError, MissingDependencyError
-from revealed.problem import LinearProgram
 from revealed.problems._checks import positive_int
+from revealed.problems.linear import LinearProgram
 
 from .image_set import ImageSet
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from revealed.datasets.synthetic import Sizes, checked_sizes
 from revealed.errors import InputError
-from revealed.problem import LinearProgram
 from revealed.problems import grid_shortest_path
 from revealed.problems._checks import positive_int
+from revealed.problems.linear import LinearProgram
 
 from .folder_writer import FolderWriter
 from .grid_paths import cells_of_paths, edge_costs

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from revealed.errors import InputError
-from revealed.problem import LinearProgram
 from revealed.problems import grid_shortest_path
+from revealed.problems.linear import LinearProgram
 
 from .grid_paths import edge_costs, paths_of_cells
 from .image_set import ImageSet, ImageSplit

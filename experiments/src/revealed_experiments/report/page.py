@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from revealed import __version__
-from revealed._words import count
+from revealed._common.words import count
 
 from .drawing import Gallery
 from .elements import Html, paragraph, slug, tag

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from revealed.errors import InputError
-from revealed.problem import LinearProgram
+from revealed.problems.linear import LinearProgram
 
 from .shifts import Shifts
 from .views import Pictures, views_of

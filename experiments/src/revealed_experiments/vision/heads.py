@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from revealed.errors import InputError
-from revealed.problem import LinearProgram
+from revealed.problems.linear import LinearProgram
 from revealed.problems.structures import MatchingStructure, PathStructure
 
 FLOOR = 1e-6

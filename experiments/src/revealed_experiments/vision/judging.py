@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from revealed.errors import InputError
-from revealed.problem import LinearProgram
+from revealed.problems.linear import LinearProgram
 
 from .inputs import DeviceSplit
 

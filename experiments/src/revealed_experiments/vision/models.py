@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from revealed.errors import InputError, ShapeError
-from revealed.problem import LinearProgram
 from revealed.problems._checks import positive_int
+from revealed.problems.linear import LinearProgram
 
 from .heads import GridPool, ScoreConv, VertexToEdge, positive
 from .inputs import as_contexts

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from revealed.losses import DecisionLoss
-from revealed.optimality import OptimalitySet
+from revealed.optimality.sets import OptimalitySet
 from revealed.problems.structures import PathStructure
 
 from .inputs import DeviceSplit

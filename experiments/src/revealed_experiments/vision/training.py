@@ -25,7 +25,7 @@ from revealed.errors import InputError
 from revealed.fit import checkpoint as checkpoints
 from revealed.fit.checkpoint import Checkpoint
 from revealed.losses import DecisionLoss
-from revealed.optimality import OptimalitySet
+from revealed.optimality.sets import OptimalitySet
 
 from .inputs import DeviceSplit
 from .optimisers import load_state, make_optimiser, set_step, state_of

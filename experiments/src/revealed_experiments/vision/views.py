@@ -26,8 +26,8 @@ import torch
 from torch import Tensor
 
 from revealed.errors import InputError
-from revealed.optimality import OptimalitySet
-from revealed.problem import LinearProgram
+from revealed.optimality.sets import OptimalitySet
+from revealed.problems.linear import LinearProgram
 from revealed.problems.structures import MatchingStructure, PathStructure
 
 from .heads import VertexToEdge

@@ -67,7 +67,7 @@ def _without_context(
     from sklearn.exceptions import ConvergenceWarning
 
     from ...fit import InverseRegressor
-    from ...optimality import OptimalitySet
+    from ...optimality.sets import OptimalitySet
 
     some = learn[np.linspace(0, len(learn) - 1, min(len(learn), MOST)).astype(int)]
     sets = OptimalitySet(dossier.plans[some].problem, dossier.decisions[some], margin)

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._words import count
+from ..._common.words import count
 from ...errors import InputError
-from ...problem import in_parts
-from ...repair import settle
-from ...rounding import read_rounded
+from ...optimality.infeasible import settle
+from ...optimality.rounding import read_rounded
+from ...problems.linear import in_parts
 from ..doctor.feasibility import broken_constraint
 from ..explain.likeness import SAME
 from ..tables import Skipped

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._words import count
+from ..._common.words import count
 from ..doctor import CHECKS, Case, Finding, Severity, examine
 from ..tables.names import listed
 from .cleaning import cleaned

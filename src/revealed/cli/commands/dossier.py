@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._words import count
+from ..._common.words import count
 from ...errors import InputError
 from ..plans import Limit, Plan, find_limits, read_limits, read_plan, with_limits
 from ..store import FittedModel

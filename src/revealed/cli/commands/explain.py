@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ...optimality import OptimalitySet
+from ...optimality.sets import OptimalitySet
 from ...projection import project
 from ..explain import Coefficients, Miss, bootstrap, cost_ranges, find_misses, needed, room_inside
 from ..store import FittedModel, load_model

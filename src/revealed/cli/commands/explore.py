@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..._words import count
+from ..._common.words import count
 from ...errors import InputError
 from ..store import Samples, load_model
 from .cleaning import cleaned

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import __version__
-from ..._words import count
+from ..._common.words import count
 from ..store import FittedModel, Samples, check_target, save_model
 from .baselines import baselines
 from .cleaning import cleaned

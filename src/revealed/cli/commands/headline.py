@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._words import count
+from ..._common.words import count
 from .telling import percent, tell
 from .words import Words
 

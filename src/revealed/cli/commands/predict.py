@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..._words import count
+from ..._common.words import count
 from ...errors import InputError
-from ...oracle import SolveStatus
-from ...problem import LinearProgram
+from ...oracles import SolveStatus
+from ...problems.linear import LinearProgram
 from ..explain.likeness import SAME
 from ..plans import Plan, read_limits
 from ..tables import Bad, Skipped, Table

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._words import count
+from ..._common.words import count
 from ..explain import Coefficients, Miss, Needed, Room
 from ..explain.likeness import apart
 from ..store import FittedModel

@@ -38,7 +38,7 @@ def train(dossier: Dossier, rows: np.ndarray, args: argparse.Namespace) -> Train
     from sklearn.exceptions import ConvergenceWarning
 
     from ...fit import InverseRegressor, InverseRegressorCV
-    from ...optimality import OptimalitySet
+    from ...optimality.sets import OptimalitySet
 
     problem = dossier.plans.problem
     sets = OptimalitySet(problem, dossier.decisions, args.margin)[rows]

@@ -15,9 +15,9 @@ from scipy.ndimage import gaussian_filter
 
 from ... import metrics
 from ...datasets import Split
-from ...optimality import OptimalitySet
-from ...problem import LinearProgram
+from ...optimality.sets import OptimalitySet
 from ...problems import grid_shortest_path, shortest_path
+from ...problems.linear import LinearProgram
 from ...projection import project
 
 SIDE = 8  # junctions along each side of the town

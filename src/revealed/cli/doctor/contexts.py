@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._words import count
+from ..._common.words import count
 from .finding import Case, Finding, Severity, some
 
 FAR = 30.0

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._words import count
-from ...optimality import EntryState, OptimalitySet
+from ..._common.words import count
+from ...optimality.sets import EntryState, OptimalitySet
 from .alike import row_codes
 from .finding import Case, Finding, Severity, some
 

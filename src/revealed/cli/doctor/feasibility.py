@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._words import count
-from ...oracle import SolveStatus
-from ...problem import LinearProgram, constraint_gaps
+from ..._common.words import count
+from ...oracles import SolveStatus
+from ...problems.linear import LinearProgram, constraint_gaps
 from ..explain.likeness import apart
 from ..plans import Plan
 from .finding import Case, Finding, Severity, some

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._words import count
+from ..._common.words import count
 from .finding import Case, Finding, Severity, some
 
 RANK_LIMIT = 3_000

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._words import count
-from ...oracle import SolveStatus
+from ..._common.words import count
+from ...oracles import SolveStatus
 from ..plans import Plan, limit_names
 from .finding import SHOWN, Case, Finding, Severity, some
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..._words import count
+from ..._common.words import count
 from .alike import row_codes
 from .finding import Case, Finding, Severity, some
 

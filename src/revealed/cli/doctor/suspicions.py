@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._words import count
+from ..._common.words import count
 from ..tables.names import bare
 from .finding import Case, Finding, Severity, some
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import lstsq
 
-from ...optimality import OptimalitySet
+from ...optimality.sets import OptimalitySet
 from ..plans import Plan
 
 if TYPE_CHECKING:

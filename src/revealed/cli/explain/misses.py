@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...optimality import OptimalitySet
+from ...optimality.sets import OptimalitySet
 from ...projection import project
 from ..plans import Plan
 from .likeness import SAME, alike

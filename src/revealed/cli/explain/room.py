@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...optimality import EntryState, OptimalitySet
-from ...oracle import SolveStatus
-from ...problem import LinearProgram
+from ...optimality.sets import EntryState, OptimalitySet
+from ...oracles import SolveStatus
+from ...problems.linear import LinearProgram
 from ..plans import Plan
 from .likeness import alike
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ...problem import LinearProgram
+from ...problems.linear import LinearProgram
 from ..plans import Limit, planned, refuse_limits
 from ..store import FittedModel, Samples
 from ..tables import Feature

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any
 
-from ..._disk import strict_json
+from ..._common.disk import strict_json
 from ...errors import InputError
 from .views import Explorer
 

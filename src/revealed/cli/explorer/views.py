@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ...optimality import OptimalitySet
-from ...oracle import SolveStatus
-from ...problem import LinearProgram
+from ...optimality.sets import OptimalitySet
+from ...oracles import SolveStatus
+from ...problems.linear import LinearProgram
 from ...projection import project
 from ..explain.likeness import SAME, alike
 from ..store import FittedModel, Samples

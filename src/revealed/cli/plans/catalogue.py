@@ -12,7 +12,7 @@ from typing import Any
 
 from ... import problems
 from ...errors import InputError
-from ...problem import LinearProgram
+from ...problems.linear import LinearProgram
 from ...problems.structures import MatchingStructure, PathStructure
 from .plan import Plan, numbered
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import InputError
-from ...problem import LinearProgram
+from ...problems.linear import LinearProgram
 from ..tables.gaps import Bad
 from ..tables.names import did_you_mean, listed, plain_name
 from ..tables.table import TableFile

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, ShapeError
-from ...problem import LinearProgram
+from ...problems.linear import LinearProgram
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import InputError
-from ...problem import LinearProgram
+from ...problems.linear import LinearProgram
 from ..tables.names import plain_name
 from .catalogue import NAMES, from_catalogue, is_call
 from .plan import Plan

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...problem import LinearProgram
+from ...problems.linear import LinearProgram
 from ...problems.structures import KnapsackStructure, PathStructure
 
 

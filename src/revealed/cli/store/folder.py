@@ -15,7 +15,15 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..._disk import DRAFT, held, remove, remove_drafts, strict_json, sync_folder, write_draft
+from ..._common.disk import (
+    DRAFT,
+    held,
+    remove,
+    remove_drafts,
+    strict_json,
+    sync_folder,
+    write_draft,
+)
 from ...errors import InputError, MissingDependencyError
 from ..tables.names import plain_name
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..._common.rows import Rows
 from ...errors import InputError
-from ...problem import LinearProgram
-from ...rows import Rows
+from ...problems.linear import LinearProgram
 from ..plans import Plan, from_catalogue
 from .folder import Facts, Tensors, tensor
 

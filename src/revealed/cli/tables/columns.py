@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 
-from ..._words import count
+from ..._common.words import count
 from .cells import MISSING, has_decimal_point, quantity
 from .names import listed
 

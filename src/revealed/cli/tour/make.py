@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...problem import LinearProgram
+from ...problems.linear import LinearProgram
 from ..tables import write_table
 
 DEPOTS = ("north", "south", "harbour")

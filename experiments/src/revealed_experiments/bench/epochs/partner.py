@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from revealed.errors import InputError, RevealedError
-from revealed.problem import LinearProgram
+from revealed.problems.linear import LinearProgram
 
 SERVER = Path("experiments/pyepo/serve.py")
 LAST_WORDS = 600

@@ -204,7 +204,7 @@ def _train_here(data: _Data, pair: Pair, seed: int, epochs: int) -> np.ndarray:
     """Predicted costs of the test contexts."""
     from revealed.fit import LinearModel, erm
     from revealed.losses import make_loss
-    from revealed.optimality import OptimalitySet
+    from revealed.optimality.sets import OptimalitySet
 
     contexts, costs = data.contexts[: data.n_train], data.costs[: data.n_train]
     sets = OptimalitySet(data.problem, data.problem.solve(costs).x)
@@ -249,7 +249,7 @@ def _train_there(
 
 def _regret(data: _Data, predicted: np.ndarray) -> float:
     """Relative regret on the test samples, in per cent."""
-    from revealed.metrics import relative_regret
+    from revealed.metrics.measures import relative_regret
 
     true = data.costs[data.n_train :]
     decisions = data.problem.solve(true).x

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from revealed.datasets import noisy_paths, paper_knapsacks
-from revealed.optimality import OptimalitySet
-from revealed.problem import LinearProgram
+from revealed.optimality.sets import OptimalitySet
 from revealed.problems import grid_matching, grid_shortest_path
+from revealed.problems.linear import LinearProgram
 
 MARGIN = 1.0
 BATCH = 32

@@ -84,7 +84,7 @@ def make_page(content: dict[str, Any]) -> Page:
 def _fit(data, margin: float, iterations: int, draws: int) -> Row:
     """POCS from zero, POCS from random starts, and ERM with Armijo's line search."""
     from revealed.fit import erm, pocs
-    from revealed.optimality import EntryState, OptimalitySet
+    from revealed.optimality.sets import EntryState, OptimalitySet
 
     sets = OptimalitySet(data.problem, data.train.decisions, margin=margin)
     contexts = data.train.contexts
@@ -120,7 +120,7 @@ def _fit(data, margin: float, iterations: int, draws: int) -> Row:
 
 def _unlike_exact(data, sets) -> int:
     """Entries whose state is not that of the exact decision under the true cost."""
-    from revealed.optimality import OptimalitySet
+    from revealed.optimality.sets import OptimalitySet
 
     exact = OptimalitySet(data.problem, data.problem.solve(data.train.costs).x)
     return int((np.asarray(exact.entry_state) != sets.entry_state).sum())

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from revealed.datasets import DataSet, Split, noisy_paths
 from revealed.fit import LinearModel, pocs
-from revealed.optimality import OptimalitySet
+from revealed.optimality.sets import OptimalitySet
 from revealed.projection import project
 
 Figures = dict[str, Any]

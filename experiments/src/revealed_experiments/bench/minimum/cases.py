@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from revealed.datasets import load_paper_synthetic, paper_paths
-from revealed.problem import LinearProgram
+from revealed.problems.linear import LinearProgram
 
 
 @dataclass(frozen=True)

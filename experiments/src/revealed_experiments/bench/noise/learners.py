@@ -12,7 +12,7 @@ from revealed import metrics
 from revealed.datasets.dataset import DataSet
 from revealed.fit import InverseRegressor, InverseRegressorCV, LinearModel, QuadraticModel, erm
 from revealed.losses import make_loss
-from revealed.optimality import OptimalitySet
+from revealed.optimality.sets import OptimalitySet
 
 from .names import (
     ARMIJO,

@@ -8,7 +8,7 @@ import numpy as np
 
 from revealed.datasets import noisy_knapsacks, noisy_paths, paper_knapsacks, paper_paths
 from revealed.datasets.dataset import DataSet
-from revealed.problem import LinearProgram
+from revealed.problems.linear import LinearProgram
 
 NOISE = 0.5
 TRIES = 20

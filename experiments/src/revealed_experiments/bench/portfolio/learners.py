@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from revealed._conic import svec
+from revealed._common.conic import svec
 from revealed.datasets.prices import ESTIMATES, PortfolioPeriods
 
 GAMMA = 1.0
@@ -213,8 +213,8 @@ def projections(
     import torch
 
     from revealed.losses import ProjectionLoss
-    from revealed.optimality import OptimalitySet
-    from revealed.problem import LinearProgram
+    from revealed.optimality.sets import OptimalitySet
+    from revealed.problems.linear import LinearProgram
 
     problem = LinearProgram(A_eq=np.ones((1, train.returns.shape[1])), b_eq=1.0)
     sets = OptimalitySet(problem, train.portfolios, margin=0.0)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from revealed.optimality import EntryState
+from revealed.optimality.sets import EntryState
 
 from .cases import Case
 

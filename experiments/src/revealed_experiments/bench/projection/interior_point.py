@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from revealed.optimality import EntryState
+from revealed.optimality.sets import EntryState
 
 from .cases import Case
 from .forms import compact_form, dual_form, hessian

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from revealed.optimality import EntryState
+from revealed.optimality.sets import EntryState
 
 from .cases import Case
 from .rivals import Rival

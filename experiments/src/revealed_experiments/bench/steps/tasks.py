@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from revealed.losses import ProjectionLoss
-from revealed.optimality import OptimalitySet
-from revealed.problem import LinearProgram
+from revealed.optimality.sets import OptimalitySet
 from revealed.problems import grid_matching, grid_shortest_path
+from revealed.problems.linear import LinearProgram
 from revealed.projection import project
 
 from ...vision.inputs import DeviceSplit

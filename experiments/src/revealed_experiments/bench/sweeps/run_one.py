@@ -182,7 +182,7 @@ def _start_at_random(model: Any, data: DataSet, seed: int) -> None:
 def _train(config: RunConfig, data: DataSet, model: Any, watch: Watch) -> History:
     from revealed.fit import erm, pocs
     from revealed.losses import make_loss
-    from revealed.optimality import OptimalitySet
+    from revealed.optimality.sets import OptimalitySet
 
     options = dict(config.method)
     name = options.pop("name")

@@ -27,7 +27,7 @@ from ..sweeps.runs import FINISHED, OURS, Run, rounded, write_whole
 if TYPE_CHECKING:
     from torch import nn
 
-    from revealed.problem import LinearProgram
+    from revealed.problems.linear import LinearProgram
 
     from ...images import ImageSet
 

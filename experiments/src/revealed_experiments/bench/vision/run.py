@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from revealed.losses import DecisionLoss
-    from revealed.optimality import OptimalitySet
+    from revealed.optimality.sets import OptimalitySet
 
     from ...images import ImageSet
     from ...vision import DeviceSplit, TrainResult
@@ -185,7 +185,7 @@ def _read(described: str, device: str, folder: Path) -> Material:
 
 @lru_cache(maxsize=6)
 def _sets(material: Material, margin: float, views: str | None) -> OptimalitySet:
-    from revealed.optimality import OptimalitySet
+    from revealed.optimality.sets import OptimalitySet
 
     from ...vision import sets_in, views_of
 

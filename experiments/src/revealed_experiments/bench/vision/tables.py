@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from revealed._words import count
+from revealed._common.words import count
 
 from ..sweeps.choose import Chosen
 from ..sweeps.runs import OURS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from revealed._words import count
+from revealed._common.words import count
 
 from ...bench.sweeps.choose import dropped
 from ..drawing import Gallery

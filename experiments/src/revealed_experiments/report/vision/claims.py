@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from revealed._words import count
+from revealed._common.words import count
 
 from ...bench.vision.tables import PUBLISHED_ON, REGRET, SHARE_OPTIMAL
 from ..numbers import listed, mean

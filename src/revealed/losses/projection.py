@@ -1,0 +1,351 @@
+"""The distance from a predicted cost to the costs that explain the decision, as a loss.
+
+    power=2         1/2 dist^2, the paper's h             gradient  q - P(q)
+    power=1         dist, robust to wrong decisions       gradient  (q - P(q)) / dist
+    power="huber"   1/2 dist^2 up to `delta`, then straight: delta (dist - delta/2)
+    power="bounded" 1/2 dist^2 near the set, at most delta^2: gives up what is far away (not convex)
+
+Nothing is differentiated through a solver: the gradient of a distance to a convex set is the
+residual itself. Letters: B samples, n cost entries.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .._common.arrays import as_costs, to_float64
+from ..errors import InputError
+from ..optimality.cost_form import CostForm
+from ..optimality.mixed import MixedSets, Sets, padded
+from ..optimality.sets import OptimalitySet
+from ..problems.linear import LinearProgram
+from ..projection import Projection, ProjectionStatus, project
+from ..projection.distance import BENT, check_delta, check_power, length_of, value_and_gradient
+from ..projection.project import on_device_of
+from ..projection.result import refuse_empty
+from ..projection.triton import DeviceSets, project_on_device
+from ._device import OnDevice, distance_on_device, with_device_weights
+from ._memory import Memory, as_keys
+from ._reduce import (
+    check_reduction,
+    reduce_with_gradient,
+    share_of_each,
+    with_known_gradient,
+    with_own_weights,
+)
+from .base import DecisionLoss, check_same_form, own_instances, refuse_non_tensor
+
+
+class TrivialCostWarning(UserWarning):
+    """The cost 0 explains every decision, so the loss can be 0 where nothing was learned."""
+
+
+class UnsolvedProjectionWarning(UserWarning):
+    """Some projections ended above their tolerance; training goes on with what they reached."""
+
+
+@dataclass
+class _Seen:
+    """What the calls of a loss have seen. Not a part of the module, whose attributes are slow."""
+
+    last: Projection | None = None
+    size: np.ndarray | None = None
+    unsolved: int = 0
+    has_warned: bool = False
+    has_looked: bool = False
+    """Whether the margins of a first batch have been looked at."""
+
+
+class ProjectionLoss(DecisionLoss):
+    """How far predicted costs are from explaining the observed decisions.
+
+        loss_fn = ProjectionLoss(problem, margin=1.0)
+        loss = loss_fn(net(z), x_star)                              # decisions as they are, or
+        loss = loss_fn(net(z[i]), sets[i], index=i)                 # sets built once and sliced
+
+    The first form builds the sets anew in each call; building an `OptimalitySet` for the whole
+    data set and slicing it is faster. `index` names the samples of the batch: the multipliers of
+    their last visit are then where the next projection starts (`warm_start=False` to prevent
+    it), and for a problem whose constraints differ by instance it says which instances raw
+    decisions belong to. The start changes the time, not the answer beyond its tolerance.
+
+    The mean is over samples, with `weights` divided by their sum; it is 0 for an empty batch.
+    The arithmetic is in float64. The loss comes back in the dtype of the costs, in float32 if
+    that is a half-precision one; the gradient always in the dtype of the costs.
+
+    `margin=None` takes the margin of the sets it is given (1 for raw decisions); any other value
+    must agree with theirs. The module has no parameters and its `state_dict` is empty.
+
+    `problem` may be a QuadraticProgram or a ConvexProgram too, and `form` a CostForm: then what is
+    predicted are parameters (B, p). Sets of several problems (`OptimalitySet.concatenate`) take
+    costs filled up to the longest. Samples count as much as the `weights` of their sets say.
+
+    Costs on a GPU are dealt with there. With `device_sets = sets.to("cuda")` and
+    `loss_fn(net(z[i]), device_sets[i], index=i)` nothing goes to the host and back, the warm starts
+    live on the device, and after a first call the step can be captured in a CUDA graph. Unsolved
+    projections are then counted without a warning, and costs shorter than float64 are projected to
+    1e-6 of the move instead of 1e-8, which is still finer than their own rounding.
+    """
+
+    name = "projection"
+    oracle_calls = "none"
+    linear_only = False
+
+    def __init__(
+        self,
+        problem: Any,
+        margin: float | None = 1.0,
+        *,
+        form: CostForm | None = None,
+        power: int | str = 2,
+        delta: float = 1.0,
+        reduction: str = "mean",
+        warm_start: bool = True,
+        threads: int | None = None,
+    ) -> None:
+        super().__init__(problem, reduction=reduction)
+        check_power(power)
+        check_delta(delta)
+        self.margin, self.form = _one_margin(margin), form
+        self.power, self.delta = power, float(delta)
+        self.warm_start, self.threads = warm_start, threads
+        self._memory, self._seen = Memory(), _Seen()
+        self._device = OnDevice()
+
+    @property
+    def projection(self) -> Projection | None:
+        """Of the last call, in numpy arrays; asking waits for the device."""
+        return self._seen.last or self._device.projection()
+
+    @property
+    def size(self) -> np.ndarray | None:
+        """(B,) length of each cost of the last call or, where that is more, its margin."""
+        return self._device.size() if self._seen.last is None else self._seen.size
+
+    @property
+    def steps(self) -> int:
+        """Steps of all projections of the last call together."""
+        return 0 if self.projection is None else int(self.projection.iterations.sum())
+
+    @property
+    def unsolved(self) -> int:
+        """Projections of all calls so far that ended above their tolerance; asking waits for the
+        device."""
+        return self._seen.unsolved + self._device.unsolved()
+
+    def evaluate(
+        self,
+        costs: Tensor,
+        decisions: Any,
+        *,
+        true_costs: Any = None,
+        index: Any = None,
+        weights: Any = None,
+    ) -> Tensor:
+        """The loss of costs (B, n) against decisions: (B, n), an OptimalitySet or DeviceSets.
+
+        `weights` (B,) are constants of at least 0. `true_costs` are not looked at.
+        """
+        refuse_non_tensor(costs)
+        if isinstance(decisions, DeviceSets) or (
+            costs.is_cuda and getattr(decisions, "is_plain", self._is_plain)
+        ):
+            return self._evaluate_on_device(costs, decisions, index, weights)
+        q, _ = as_costs(costs, self._width(decisions))
+        keys = None if index is None else as_keys(index, len(q))
+        sets = self._sets(decisions, index, len(q))
+        self._look_for_trivial_cost(sets)
+        q = padded(q, sets) if isinstance(sets, MixedSets) else q
+        if keys is None or not self.warm_start:
+            p = project(q, sets, threads=self.threads)
+        else:
+            places = self._memory.places(keys)
+            start = self._memory.recall(places)
+            p = project(q, sets, warm_start=start, threads=self.threads)
+            self._memory.keep(keys, places, p.multipliers)
+        self._take_stock(p)
+        size = self._seen.size = length_of(q, sets.margins)
+        each = value_and_gradient(q, p, size, self.power, self.delta)
+        weights = with_own_weights(weights, sets)
+        return reduce_with_gradient(costs, *each, reduction=self.reduction, weights=weights)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether raw decisions make sets of plain costs."""
+        return self.form is None and isinstance(self.problem, LinearProgram)
+
+    def _width(self, decisions: Any) -> int:
+        """How many numbers are predicted for a sample."""
+        own = self.problem if self.form is None else self.form
+        return getattr(decisions, "n_parameters", own.n_parameters)
+
+    def forget(self) -> None:
+        """Drop the warm starts, so that the next epoch begins like the first."""
+        self._memory = Memory()
+        self._device.memory.forget()
+
+    def extra_repr(self) -> str:
+        bend = f", delta={self.delta:g}" if self.power in BENT else ""
+        return (
+            f"{self.problem!r}, margin={self.margin}, power={self.power!r}{bend}, "
+            f"reduction={self.reduction!r}"
+        )
+
+    def _sets(self, decisions: Any, index: Any, size: int) -> Any:
+        if not isinstance(decisions, Sets):
+            problem = own_instances(self.problem, index, size)
+            margin, form = 1.0 if self.margin is None else self.margin, self.form
+            if form is not None and form.n_instances is not None and index is not None:
+                form = form[as_keys(index, size)]
+            return OptimalitySet(problem, decisions, margin, form=form)
+        if isinstance(decisions, OptimalitySet):
+            check_same_form(decisions.problem, self.problem)
+        if self.margin is not None and (decisions.margins != self.margin).any():
+            self._refuse_margins(decisions.margins)
+        return decisions
+
+    def _look_for_trivial_cost(self, sets: Any) -> None:
+        """Once: with margin 0 the cost 0 is in every set of plain costs, and training may end
+        there."""
+        if self._seen.has_looked or not len(sets):
+            return
+        self._seen.has_looked = True
+        if getattr(sets, "is_plain", False) and not sets.margins.any() and _integral(sets):
+            warnings.warn(
+                "With margin 0 the cost 0 explains every decision, and so do all that tie it with "
+                "others: training may end at costs that say nothing. Use margin=1, or "
+                "SmoothedProjectionLoss, whose noise sets the scale.",
+                TrivialCostWarning,
+                stacklevel=4,
+            )
+
+    def _evaluate_on_device(
+        self, costs: Tensor, decisions: Any, index: Any, weights: Any
+    ) -> Tensor:
+        self._seen.last = None
+        if isinstance(decisions, DeviceSets):
+            sets, keys = self._check_device_sets(decisions), index
+            self._look_for_trivial_cost(sets.table.host)
+        else:
+            own = self._sets(decisions, index, len(costs))
+            self._look_for_trivial_cost(own)
+            sets = own.to(costs.device)
+            keys = None if index is None else as_keys(index, len(costs))
+        q = costs.detach()
+        p = self._device.project(q, sets, keys if self.warm_start else None, threads=self.threads)
+        weights = with_device_weights(weights, sets)
+        share = share_of_each(p.distance, weights, self.reduction)
+        each = self._device.weigh(q, sets, p, self.power, self.delta, share)
+        return with_known_gradient(costs, *each, self.reduction)
+
+    def _check_device_sets(self, sets: DeviceSets) -> DeviceSets:
+        """What can be known without asking the device."""
+        check_same_form(sets.table.host.problem, self.problem)
+        if self.margin not in (None, sets.table.margin):
+            self._refuse_margins(sets.table.host.margins)
+        return sets
+
+    def _refuse_margins(self, margins: np.ndarray) -> NoReturn:
+        raise InputError(
+            f"The loss has margin {self.margin:g}, the sets {_in_words(margins)}. "
+            "Build both with one margin, or the loss with margin=None to take that of the sets."
+        )
+
+    def _take_stock(self, p: Projection) -> None:
+        self._seen.last = p
+        if p.solved.all():
+            return
+        refuse_empty(p)
+        missed = int((~p.solved).sum())
+        self._seen.unsolved += missed
+        if not self._seen.has_warned:
+            self._seen.has_warned = True
+            _warn_unsolved(p, missed, "counted in `unsolved` and not reported again")
+
+
+def projection_loss(
+    costs: Any,
+    sets: Sets | DeviceSets,
+    *,
+    power: int | str = 2,
+    delta: float = 1.0,
+    reduction: str = "mean",
+    weights: Any = None,
+    warm_start: Any = None,
+    threads: int | None = None,
+) -> Any:
+    """`ProjectionLoss` as a plain function of costs (B, n) and their sets.
+
+    Torch in, torch out, with a gradient; numpy in, numpy out. `warm_start` is an earlier
+    Projection of the same sets. On a GPU nothing is read back, so nothing is warned about.
+    """
+    check_power(power)
+    check_delta(delta)
+    check_reduction(reduction)
+    is_tensor = isinstance(costs, Tensor)
+    placed = on_device_of(costs, sets)
+    if placed is not None:
+        refuse_non_tensor(costs)
+        q = costs.detach()
+        p = project_on_device(q, placed, warm_start=warm_start, threads=threads)
+        each = distance_on_device(q, placed, p, power, float(delta))
+        weights = with_device_weights(weights, placed)
+        return reduce_with_gradient(costs, *each, reduction=reduction, weights=weights)
+    if not isinstance(sets, Sets):
+        raise InputError(
+            f"`sets` must be an OptimalitySet; got {type(sets).__name__}. "
+            "Build it with rv.OptimalitySet(problem, decisions, margin)."
+        )
+    q, _ = as_costs(costs, sets.n_parameters)
+    q = padded(q, sets) if isinstance(sets, MixedSets) else q
+    p = project(q, sets, warm_start=warm_start, threads=threads)
+    refuse_empty(p)
+    weights = with_own_weights(weights, sets)
+    missed = int((~p.solved).sum())
+    if missed:
+        _warn_unsolved(p, missed, "used as they are")
+    each = value_and_gradient(q, p, length_of(q, sets.margins), power, float(delta))
+    tensor = costs if is_tensor else torch.from_numpy(q.copy())
+    value = reduce_with_gradient(tensor, *each, reduction=reduction, weights=weights)
+    return value if is_tensor else value.numpy()[()]
+
+
+# --- checks ---------------------------------------------------------------------------------------
+
+
+def _one_margin(margin: Any) -> float | None:
+    if margin is None:
+        return None
+    array = to_float64(margin, "margin")
+    if array.ndim or not 0 <= array < np.inf:
+        raise InputError(
+            f"`margin` of a loss must be one finite number of at least 0, or None for that of the "
+            f"sets; got {margin!r}. Margins of their own go into the OptimalitySet."
+        )
+    return float(array)
+
+
+def _integral(sets: OptimalitySet) -> bool:
+    """Whether all decisions are whole numbers, as those of paths and matchings."""
+    return bool((sets.decisions == np.round(sets.decisions)).all())
+
+
+def _warn_unsolved(p: Projection, missed: int, rest: str) -> None:
+    status = ProjectionStatus(int(p.status[~p.solved][0]))
+    warnings.warn(
+        f"{missed} of {len(p.solved)} projections are not exact; they are {rest}. "
+        f"{status.sentence}",
+        UnsolvedProjectionWarning,
+        stacklevel=4,
+    )
+
+
+def _in_words(margins: np.ndarray) -> str:
+    distinct = np.unique(margins)
+    return f"{distinct[0]:g}" if len(distinct) == 1 else f"{len(distinct)} different ones"

@@ -1,0 +1,62 @@
+"""The decision differentiated by looking where it goes if the cost follows the gradient.
+
+Letters: B samples, n cost entries.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ...problems.linear import LinearProgram
+from .._options import check_criterion, check_floor, check_positive, judge, raised
+from ..base import Batch, DecisionLoss
+
+
+class BlackboxLoss(DecisionLoss):
+    """What the decision x(c) is worth, with a finite difference of decisions for its gradient.
+
+        criterion="decision"    1/2 |x(c) - x*|^2      g = x(c) - x*
+        criterion="regret"      <c*, x(c) - x*>        g = c*
+
+        gradient  (x(c + lam g) - x(c)) / lam
+
+    For the regret that is the exact gradient of (min_x <c + lam c*, x> - min_x <c, x>) / lam, which
+    is continuous and equals <c*, x(c)> wherever x(c + lam c*) = x(c); a larger `lam` smooths more.
+    The other criterion is taken as linear around x(c).
+
+    Needs true costs for "regret" only. Two oracle calls for each sample. With `floor` the oracle
+    sees costs raised to it, for graphs with cycles, where a shift below 0 has no shortest path.
+
+    Source: Vlastelica, Paulus, Musil, Martius and Rolínek, *Differentiation of Blackbox
+    Combinatorial Solvers* (ICLR 2020).
+    """
+
+    name = "bb"
+    oracle_calls = "two"
+    works_on_device = True
+
+    def __init__(
+        self,
+        problem: LinearProgram,
+        *,
+        lam: float = 10.0,
+        criterion: str = "decision",
+        floor: float | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(problem, reduction=reduction)
+        self.needs_true_costs = check_criterion(criterion)
+        self.criterion, self.lam = criterion, check_positive(lam, "lam")
+        self.floor = check_floor(floor)
+
+    def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        chosen = batch.decide(raised(batch.costs, self.floor))
+        value, slope = judge(self.criterion, chosen, batch)
+        shifted = batch.decide(raised(batch.costs + self.lam * slope, self.floor))
+        return value, (shifted - chosen) / self.lam
+
+    def extra_repr(self) -> str:
+        return (
+            f"{super().extra_repr()}, lam={self.lam:g}, criterion={self.criterion!r}, "
+            f"floor={self.floor}"
+        )

@@ -1,0 +1,27 @@
+"""How good predicted costs are, told by the decisions they lead to."""
+
+from .measures import accuracy as accuracy
+from .measures import decision_loss as decision_loss
+from .measures import estimate_loss as estimate_loss
+from .measures import exact as exact
+from .measures import in_set as in_set
+from .measures import normalised_suboptimality_loss as normalised_suboptimality_loss
+from .measures import optimal as optimal
+from .measures import relative_regret as relative_regret
+from .measures import suboptimality as suboptimality
+from .measures import suboptimality_loss as suboptimality_loss
+from .measures import summary as summary
+
+__all__ = [
+    "accuracy",
+    "decision_loss",
+    "estimate_loss",
+    "exact",
+    "in_set",
+    "normalised_suboptimality_loss",
+    "optimal",
+    "relative_regret",
+    "suboptimality",
+    "suboptimality_loss",
+    "summary",
+]

@@ -1,0 +1,16 @@
+"""Observed decisions -> the sets of costs that explain them.
+
+sets            `OptimalitySet`: the sets of a batch of decisions
+active_set      which bounds and rows hold with equality at a decision
+cost_form       costs that come from fewer parameters
+mixed           sets of different problems in one batch
+infeasible      what to do with decisions that break their constraints
+qualification   curved constraints: do multipliers tell every cost?
+rounding        rounded decisions, and the vertices they stand for (`precision`, `vertices`)
+"""
+
+from .active_set import EntryState as EntryState
+from .cost_form import CostForm as CostForm
+from .mixed import MixedSets as MixedSets
+from .rounding import read_rounded as read_rounded
+from .sets import OptimalitySet as OptimalitySet

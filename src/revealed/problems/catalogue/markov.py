@@ -1,0 +1,198 @@
+"""Markov decision processes as linear programs over occupancy measures.
+
+    minimise <c, mu>   subject to   mu >= 0   and, for every state t,
+    sum_a mu(t, a) = start(t) + discount sum_{s,a} P(t | s, a) mu(s, a)
+
+Entry s * A + a of mu is the expected discounted number of times that action a is taken in state s,
+so with c = -reward the cost of mu is minus the expected discounted return of its policy. Every
+policy has one such mu, every such mu a policy, and vertices are deterministic policies.
+
+Letters: B worlds, S states, A actions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..._common.arrays import to_float64
+from ...errors import InputError, ShapeError
+from .._checks import positive_int
+from ..linear import LinearProgram
+
+MOVES = ((0, 0), (-1, 0), (0, 1), (1, 0), (0, -1))
+"""Steps (down, right) of a grid world's actions: stay, up, right, down, left."""
+BELOW = 1e-6
+"""How far below 0, relative to the largest, a solver's rounding may take an occupancy."""
+
+
+def markov_decision_process(transitions: Any, discount: float, start: Any = None) -> LinearProgram:
+    """The best way to behave, as the occupancy measure of smallest cost; cost = minus reward.
+
+    `transitions` (S, A, S) holds P(next | state, action), or is a sparse (S A, S) matrix with the
+    actions of a state in consecutive rows; (B, S, A, S) makes one world for each instance. `start`
+    is the distribution of the first state, (S,) or (B, S), uniform if left out. A decision says
+    what is done in the states that it visits: to learn from behaviour everywhere, let `start` be
+    positive everywhere. A reward of states alone has costs `np.repeat(-reward, A, axis=1)`.
+    """
+    gamma = _discount(discount)
+    if sparse.issparse(transitions):
+        P = sparse.csr_array(transitions)
+        rows, S = transitions.shape
+        A = rows // max(S, 1)
+        _check_rows(P.sum(axis=1), P.data, rows == S * A and A > 0, (rows, S))
+        stays = sparse.kron(sparse.eye_array(S), np.ones((1, A)))
+        return LinearProgram(A_eq=stays - gamma * P.T, b_eq=_start(start, S))
+    P = _dense_transitions(transitions)
+    S, A = P.shape[-3:-1]
+    stays = np.repeat(np.eye(S), A, axis=1)
+    arrives = np.swapaxes(P.reshape(*P.shape[:-3], S * A, S), -1, -2)
+    return LinearProgram(A_eq=stays - gamma * arrives, b_eq=_start(start, S))
+
+
+def occupancy_of(policy: Any, transitions: Any, discount: float, start: Any = None) -> np.ndarray:
+    """(B, S A): the occupancy measures of policies, feasible for `markov_decision_process`.
+
+    `policy` is (B, S, A), the probability of each action in each state, or (B, S) with one action
+    for each state; `transitions` (S, A, S) or (B, S, A, S). The return of a policy under rewards
+    (B, S A) is `(rewards * occupancy).sum(axis=1)`.
+    """
+    gamma, P = _discount(discount), _dense_transitions(transitions)
+    S, A = P.shape[-3:-1]
+    chance = _action_chances(policy, S, A)
+    if P.ndim == 4 and len(P) != len(chance):
+        raise ShapeError(
+            f"`policy` must have one entry for each of the {len(P)} worlds; got {len(chance)}."
+        )
+    moves = np.einsum("bsa,...sat->bst" if P.ndim == 3 else "bsa,bsat->bst", chance, P)
+    first = np.atleast_2d(_start(start, S))
+    if len(first) not in (1, len(chance)):
+        raise ShapeError(
+            f"`start` must be one distribution or one for each of the {len(chance)} policies; got "
+            f"{len(first)}."
+        )
+    first = np.broadcast_to(first, (len(chance), S))[..., None]
+    visits = np.linalg.solve(np.eye(S) - gamma * np.swapaxes(moves, 1, 2), first)
+    return (visits * chance).reshape(len(chance), S * A)
+
+
+def policy_of(occupancy: Any, n_actions: int) -> np.ndarray:
+    """(B, S, A): the probability of each action in each state of occupancy measures (B, S A).
+
+    Uniform in states that are never visited: behaviour there is not revealed.
+    """
+    n_actions = positive_int(n_actions, "n_actions")
+    mu = to_float64(occupancy, "occupancy")
+    if mu.ndim != 2 or mu.shape[1] % n_actions:
+        raise ShapeError(
+            f"`occupancy` must be (B, S * {n_actions}), one entry for each state and action; "
+            f"got shape {mu.shape}."
+        )
+    bad = np.argwhere(~(np.isfinite(mu) & (mu >= -BELOW * mu.max(initial=1.0))))
+    if bad.size:
+        b, k = bad[0]
+        raise InputError(f"`occupancy` must not be negative; got {mu[b, k]} in row {b}, entry {k}.")
+    mu = np.maximum(mu, 0.0).reshape(len(mu), -1, n_actions)
+    visits = mu.sum(axis=2, keepdims=True)
+    seen = visits > 1e-12 * visits.max(initial=1.0)
+    return np.where(seen, mu / np.where(seen, visits, 1.0), 1.0 / n_actions)
+
+
+def grid_world(blocked: Any, slip: float = 0.0) -> np.ndarray:
+    """(S, 5, S) transitions of a walker on a grid with obstacles, `blocked` (rows, cols) bool.
+
+    State r * cols + c is cell (r, c); the actions are stay, up, right, down, left (`MOVES`). A
+    move slips to one of the two sides with probability `slip`, half for each; whoever runs into
+    an obstacle or off the grid stays. A batch of grids (B, rows, cols) gives (B, S, 5, S).
+    """
+    walls = np.asarray(blocked, dtype=bool)
+    if walls.ndim == 3:
+        return np.stack([grid_world(one, slip) for one in walls])
+    number = isinstance(slip, int | float | np.number)
+    if walls.ndim != 2 or walls.size == 0 or not (number and 0 <= slip <= 1):
+        raise InputError(
+            "`blocked` must be (rows, cols) or (B, rows, cols) and `slip` a probability; "
+            f"got shape {walls.shape} and {slip!r}."
+        )
+    arrive = np.stack([_landing(walls, move) for move in MOVES])  # (5, S)
+    S, cells = walls.size, np.arange(walls.size)
+    P = np.zeros((S, 5, S))
+    P[cells, 0, cells] = 1.0
+    for a in range(1, 5):
+        sides = (a % 4 + 1, (a - 2) % 4 + 1)
+        for way, chance in ((a, 1.0 - slip), (sides[0], slip / 2), (sides[1], slip / 2)):
+            P[cells, a, arrive[way]] += chance  # a cell leads to one cell only, so none is lost
+    return P
+
+
+def _landing(walls: np.ndarray, move: tuple[int, int]) -> np.ndarray:
+    """(S,) the cell in which a step from each cell ends."""
+    rows, cols = walls.shape
+    row, col = np.divmod(np.arange(rows * cols), cols)
+    to_row, to_col = row + move[0], col + move[1]
+    inside = (to_row >= 0) & (to_row < rows) & (to_col >= 0) & (to_col < cols)
+    to = np.where(inside, to_row * cols + to_col, 0)
+    # An obstacle is a cell that nobody enters and nobody leaves.
+    free = inside & ~walls.ravel()[to] & ~walls.ravel()
+    return np.where(free, to, row * cols + col)
+
+
+def _discount(discount: float) -> float:
+    if not (isinstance(discount, int | float | np.number) and 0 <= discount < 1):
+        raise InputError(f"`discount` must be at least 0 and below 1; got {discount!r}.")
+    return float(discount)
+
+
+def _dense_transitions(transitions: Any) -> np.ndarray:
+    P = to_float64(transitions, "transitions")
+    fits = P.ndim in (3, 4) and P.shape[-1] == P.shape[-3] and P.size > 0
+    _check_rows(P.sum(axis=-1), P, fits, P.shape)
+    return P
+
+
+def _check_rows(sums: np.ndarray, values: np.ndarray, fits: bool, shape: tuple[int, ...]) -> None:
+    if not fits:
+        raise ShapeError(
+            "`transitions` must be (S, A, S), (B, S, A, S), or a sparse (S A, S) matrix; "
+            f"got shape {shape}."
+        )
+    if (values < 0).any() or not np.allclose(sums, 1.0, atol=1e-9):
+        bad = tuple(np.argwhere(~np.isclose(sums, 1.0, atol=1e-9))[:1].ravel().tolist())
+        where = f"; those of {bad} sum to {sums[bad]:.6g}" if bad else ", and some are negative"
+        raise InputError(
+            f"`transitions` must hold probabilities that sum to 1 over the next state{where}."
+        )
+
+
+def _start(start: Any, n_states: int) -> np.ndarray:
+    if start is None:
+        return np.full(n_states, 1.0 / n_states)
+    first = to_float64(start, "start")
+    if first.ndim not in (1, 2) or first.shape[-1] != n_states:
+        raise ShapeError(f"`start` must be ({n_states},) or (B, {n_states}); got {first.shape}.")
+    if not ((first >= 0).all() and np.allclose(first.sum(axis=-1), 1.0, atol=1e-9)):
+        raise InputError("`start` must hold probabilities that sum to 1 over the states.")
+    return first
+
+
+def _action_chances(policy: Any, S: int, A: int) -> np.ndarray:
+    """(B, S, A) from that or from actions (B, S)."""
+    given = np.asarray(policy)
+    if given.ndim == 2 and given.dtype.kind in "iu":
+        least, most = given.min(initial=0), given.max(initial=0)
+        if given.shape[1] != S or least < 0 or most >= A:
+            raise InputError(
+                f"`policy` must hold actions 0 to {A - 1} for {S} states; got shape {given.shape} "
+                f"with actions {least} to {most}."
+            )
+        return np.eye(A)[given]
+    chance = to_float64(policy, "policy")
+    if chance.ndim != 3 or chance.shape[1:] != (S, A):
+        raise ShapeError(
+            f"`policy` must be (B, {S}, {A}) chances or (B, {S}) whole numbers; got {chance.shape}."
+        )
+    if (chance < 0).any() or not np.allclose(chance.sum(axis=2), 1.0, atol=1e-9):
+        raise InputError("`policy` must hold probabilities that sum to 1 over the actions.")
+    return chance

@@ -1,0 +1,310 @@
+"""Projection of parameters: by the kernel where it can, by a conic solver where it must.
+
+The kernel knows rows and signs, not limits and semidefinite blocks. But a nearest point of a larger
+set that happens to lie in the smaller one is nearest there too, so it is asked first and its answer
+kept wherever it obeys the limits. Limits that are broken, and forms with a metric of their own, are
+springs in a larger problem of the kernel's (see `springs`); between rows and semidefinite blocks it
+goes back and forth (see `alternate`). Corners of cones and whatever has not settled go to the conic
+solver. Letters: B instances, p parameters.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..._common.arrays import as_costs, to_float64
+from ..._common.conic import has_clarabel, in_threads, load_clarabel, smat
+from ...errors import InputError, ShapeError
+from ..result import Projection, ProjectionStatus, as_given
+from .alternating import EXACT, Nearest, between_limits
+from .augmented_lagrangian import by_springs
+from .conic import nearest_parameters
+from .limits import Limits, is_limited, is_semidefinite
+
+if TYPE_CHECKING:
+    from ...optimality.sets import OptimalitySet
+
+METHODS = ("auto", "kernel", "clarabel")
+WITHIN = 1e-9
+"""How far beyond a limit, relative to its size, an answer of the kernel may be."""
+MANY = 100
+"""Instances for the conic solver in one call from which the caller is told why it takes long."""
+
+
+def project_beyond(costs: Any, sets: Any, **options: Any) -> Projection:
+    """`project` for sets that are not plain costs of rows: parameters, or sets of several kinds."""
+    from ...optimality.mixed import MixedSets, project_mixed
+
+    if isinstance(sets, MixedSets):
+        return project_mixed(costs, sets, **options)
+    return project_parameters(costs, sets, **options)
+
+
+def project_parameters(
+    parameters: Any,
+    sets: OptimalitySet,
+    *,
+    method: str = "auto",
+    tol: float = 1e-8,
+    max_iter: int = 500,
+    time_limit: float | None = None,
+    warm_start: Any = None,
+    threads: int | None = None,
+) -> Projection:
+    """Nearest parameters (B, p) under which the decisions are optimal; see `project`."""
+    from ..project import check_options
+
+    q, restore = as_costs(parameters, sets.n_parameters, "costs")
+    if method not in METHODS:
+        raise InputError(
+            f"`method` must be one of {', '.join(METHODS)} for sets of parameters; got {method!r}."
+        )
+    check_options(len(q), len(sets), method, tol, max_iter, time_limit, threads)
+    started = time.monotonic()
+    only_cones = sets.lifted is None and (sets.normals is not None or is_semidefinite(sets))
+    if method == "kernel" and only_cones:
+        raise InputError(
+            'method="kernel" cannot serve sets of this form with cones. Use method="auto".'
+        )
+    answer = _Answer(q, sets)
+    deadline = np.inf if time_limit is None else started + time_limit
+    if method != "clarabel":
+        warm = _warm(warm_start, answer.multipliers.shape)
+        options = {"tol": tol, "max_iter": max_iter, "threads": threads}
+        if sets.lifted is not None:
+            answer.by_kernel(warm, options | {"time_limit": time_limit, "method": method})
+        if not is_semidefinite(sets):
+            answer.by_springs(warm, options | {"deadline": deadline})
+    if method == "clarabel" or (method == "auto" and (has_clarabel() or only_cones)):
+        answer.by_cones(tol, deadline, threads)
+    return answer.result(restore, tol)
+
+
+class _KernelCall:
+    """Nearest parameters of chosen instances in rows and signs alone, by the kernel."""
+
+    def __init__(self, sets: OptimalitySet, options: dict[str, Any]) -> None:
+        self._sets, self._options = sets, options
+
+    def __call__(self, q: np.ndarray, chosen: np.ndarray, start: np.ndarray | None) -> Nearest:
+        from ..project import project
+
+        sets = self._sets if len(chosen) == len(self._sets) else self._sets[chosen]
+        metric = sets.metric
+        assert metric is not None
+        assert sets.lifted is not None
+        begin = q if sets.gradient is None else sets.gradient(q)
+        wide = np.zeros((len(q), sets.lifted.problem.n_variables))
+        wide[:, : begin.shape[1]] = begin
+        near = project(wide, sets.lifted, warm_start=start, **self._options)
+        move = (near.point[:, : begin.shape[1]] - begin) / metric.alpha[:, None]
+        point = q + (move if sets.gradient is None else sets.gradient.adjoint(move))
+        miss = 0.0 if sets.soft is None else 1.0 / sets.soft
+        near = replace(near, distance=near.distance / np.sqrt(metric.alpha))
+        return point, miss * (move**2).sum(axis=1), near
+
+
+class _Answer:
+    """The arrays of a Projection in the making."""
+
+    def __init__(self, q: np.ndarray, sets: OptimalitySet) -> None:
+        size = len(q)
+        self.q, self.sets = q, sets
+        base = sets.rows if sets.lifted is None else sets.lifted.rows
+        m = base.eq_rows.shape[0] + base.ub_rows.shape[0]
+        self.point = np.full(q.shape, np.nan)
+        self.distance, self.residual = np.full(size, np.inf), np.full(size, np.inf)
+        self.multipliers = np.zeros((size, m))
+        self.steps = np.zeros(size, np.int64)
+        self.status = np.full(size, ProjectionStatus.INACCURATE, np.int8)
+
+    def by_kernel(self, warm: np.ndarray | None, options: dict[str, Any]) -> None:
+        """Fill in the instances of which rows and signs tell all; go between them and semidefinite
+        blocks."""
+        sets, ready = self.sets, self._of_rows()
+        call = _KernelCall(sets, options)
+        point, _, near = call(self.q[ready], ready, None if warm is None else warm[ready])
+        self._enter_all(ready, point, near)
+        if not is_limited(sets):
+            return
+        outside = ready[~_obeys(sets[ready], point)]
+        self.status[outside], self.residual[outside] = ProjectionStatus.INACCURATE, np.inf
+        if outside.size and is_semidefinite(sets):
+            exact = _KernelCall(sets, options | {"tol": EXACT, "method": "kernel"})
+            self._between_limits(outside, exact, options["tol"])
+
+    def _between_limits(self, rest: np.ndarray, call: _KernelCall, tol: float) -> None:
+        q, own = self.q[rest], self.sets[rest]
+        size = np.maximum(np.linalg.norm(q, axis=1), own.margins)
+        settled = between_limits(
+            q,
+            Limits(own),
+            lambda target, live, start: call(target, rest[live], start),
+            size,
+            self.multipliers[rest],
+        )
+        self.point[rest], self.residual[rest] = settled.point, settled.residual
+        self.distance[rest] = settled.distance
+        self.multipliers[rest] = settled.multipliers
+        self.steps[rest] += settled.rounds
+        self.status[rest[settled.residual <= tol]] = ProjectionStatus.SOLVED
+
+    def by_springs(self, warm: np.ndarray | None, options: dict[str, Any]) -> None:
+        """Fill in instances of rows, signs and boxes that are not solved yet."""
+        rest = self._of_rows()
+        rest = rest[self.status[rest] != ProjectionStatus.SOLVED]
+        if not rest.size:
+            return
+        own = self.sets if len(rest) == len(self.q) else self.sets[rest]
+        start = None if warm is None else self._rows_only(warm[rest])
+        found = by_springs(self.q[rest], own, start, **options)
+        better = found.residual < self.residual[rest]
+        kept = rest[better]
+        self.point[kept], self.distance[kept] = found.point[better], found.distance[better]
+        self.residual[kept] = found.residual[better]
+        self.multipliers[kept] = self._placed(found.multipliers[better])
+        self.steps[rest] += found.steps
+        self.status[kept[self.residual[kept] <= options["tol"]]] = ProjectionStatus.SOLVED
+        self._enter_empty(rest[found.empty])
+
+    def _of_rows(self) -> np.ndarray:
+        """The instances without corners of cones."""
+        normals = self.sets.normals
+        return np.flatnonzero(np.ones(len(self.q), bool) if normals is None else ~normals.present)
+
+    def _enter_empty(self, proven: np.ndarray) -> None:
+        self.point[proven], self.multipliers[proven] = np.nan, 0.0
+        self.distance[proven], self.residual[proven] = np.inf, np.inf
+        self.status[proven] = ProjectionStatus.EMPTY
+
+    def _enter_all(self, ready: np.ndarray, point: np.ndarray, near: Projection) -> None:
+        self.point[ready], self.distance[ready] = point, near.distance
+        self.residual[ready], self.multipliers[ready] = near.residual, near.multipliers
+        self.steps[ready], self.status[ready] = near.iterations, near.status
+
+    def by_cones(self, tol: float, deadline: float, threads: int | None) -> None:
+        """Fill in the others, one by one."""
+        known = (ProjectionStatus.SOLVED, ProjectionStatus.EMPTY)
+        rest = np.flatnonzero(~np.isin(self.status, known))
+        if not rest.size:
+            return
+        load_clarabel("Projection under this form")
+        if len(rest) >= MANY:
+            _tell_once(len(self._of_rows()) < len(self.q))
+
+        def work(i: int) -> None:
+            b = int(rest[i])
+            left = deadline - time.monotonic()
+            if left <= 0:
+                self.status[b] = ProjectionStatus.TIME_LIMIT
+                return
+            self._enter(b, nearest_parameters(self.sets, self.q[b], b, left), tol)
+
+        in_threads(work, len(rest), threads or _cores())
+
+    def _enter(self, b: int, near: Any, tol: float) -> None:
+        self.point[b], self.distance[b], self.residual[b] = near[:3]
+        self.multipliers[b] = self._placed(near.multipliers[None])[0]
+        self.steps[b] += near.iterations
+        if near.empty:
+            self.status[b] = ProjectionStatus.EMPTY
+        elif near.residual <= tol:
+            self.status[b] = ProjectionStatus.SOLVED
+        elif near.late:
+            self.status[b] = ProjectionStatus.TIME_LIMIT
+
+    def _placed(self, multipliers: np.ndarray) -> np.ndarray:
+        """Multipliers of the rows among those of the lifted rows, whose own are not known."""
+        own = self.sets.rows.eq_rows.shape[0]
+        result = np.zeros((len(multipliers), self.multipliers.shape[1]))
+        result[:, :own] = multipliers[:, :own]
+        after = multipliers.shape[1] - own
+        if after:
+            result[:, -after:] = multipliers[:, own:]
+        return result
+
+    def _rows_only(self, multipliers: np.ndarray) -> np.ndarray:
+        """Those of the rows, without the ones of directions in between."""
+        own, after = self.sets.rows.eq_rows.shape[0], self.sets.rows.ub_rows.shape[0]
+        last = multipliers[:, multipliers.shape[1] - after :]
+        return np.hstack([multipliers[:, :own], last])
+
+    def result(self, restore: Any, tol: float) -> Projection:
+        self._doubt_unqualified(tol)
+        solved = self.status == ProjectionStatus.SOLVED
+        arrays = (self.point, self.distance, self.residual, solved, self.status, self.steps)
+        return as_given(Projection(*arrays, self.multipliers), restore)
+
+    def _doubt_unqualified(self, tol: float) -> None:
+        """Multipliers prove that a cost explains a decision; that another does not is certain only
+        under a constraint qualification. So a move to the nearest explained cost is in doubt."""
+        moved = self.distance > tol * np.maximum(np.linalg.norm(self.q, axis=1), self.sets.margins)
+        doubtful = ~self.sets.qualified & moved & (self.status == ProjectionStatus.SOLVED)
+        self.status[doubtful] = ProjectionStatus.UNQUALIFIED
+
+
+def _obeys(sets: OptimalitySet, point: np.ndarray) -> np.ndarray:
+    """(B,): whether parameters are within the limits, and the set one of rows and signs alone."""
+    good = np.ones(len(point), bool)
+    if sets.normals is not None:
+        good &= ~sets.normals.present
+    parameters, form = point, sets.form
+    if form is not None:
+        parameters = form.map(point)
+        for value, low, high in (
+            (point, form.lower, form.upper),
+            (parameters, form.cost_lower, form.cost_upper),
+        ):
+            size = WITHIN * np.maximum(np.abs(value).max(axis=1, initial=0.0), 1e-300)[:, None]
+            good &= ((value >= low - size) & (value <= high + size)).all(axis=1)
+    if is_semidefinite(sets):
+        good &= _has_no_negative_eigenvalue(parameters, *sets.problem.semidefinite_block)
+    return good
+
+
+def _has_no_negative_eigenvalue(parameters: np.ndarray, start: int, order: int) -> np.ndarray:
+    block = parameters[:, start : start + order * (order + 1) // 2]
+    values = np.linalg.eigvalsh(smat(block))
+    return values[:, 0] >= -WITHIN * np.abs(values).max(axis=1, initial=0.0)
+
+
+def _warm(warm_start: Any, shape: tuple[int, ...]) -> np.ndarray | None:
+    if warm_start is None:
+        return None
+    given = to_float64(getattr(warm_start, "multipliers", warm_start), "warm_start")
+    if given.shape != shape:
+        raise ShapeError(
+            f"`warm_start` must be a Projection of the same sets, or its multipliers of shape "
+            f"{shape}; got shape {given.shape}."
+        )
+    return given
+
+
+@cache
+def _tell_once(corners: bool) -> None:
+    """Say, once for each reason, why a call takes long and what would help."""
+    if corners:
+        why = "decisions are at corners of cones, which"
+        what = "Use a smaller batch, or constraints without corners."
+    else:
+        why = (
+            "sets nearly contradict themselves or their limits, so that the kernel does not settle "
+        )
+        why += "and they"
+        what = "Build the sets with soft=100, wider limits or a smaller margin."
+    warnings.warn(
+        f"{MANY} or more {why} go to a conic solver one by one, some 10 ms and more each. {what} "
+        "`time_limit` bounds the wait.",
+        stacklevel=6,
+    )
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
