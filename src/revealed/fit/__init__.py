@@ -14,9 +14,20 @@ from .feature_models import SharedModel as SharedModel
 from .history import History as History
 from .history import StopReason as StopReason
 from .lbfgs import lbfgs as lbfgs
+from .loss_names import Huber as Huber
+from .loss_names import Welsch as Welsch
 from .models import CostModel as CostModel
 from .models import LinearModel as LinearModel
 from .pocs import pocs as pocs
+from .solvers import LBFGS as LBFGS
+from .solvers import POCS as POCS
+from .solvers import SGD as SGD
+from .solvers import Adagrad as Adagrad
+from .solvers import Adam as Adam
+from .solvers import Armijo as Armijo
+from .solvers import Boosting as Boosting
+from .solvers import Preconditioned as Preconditioned
+from .solvers import Solver as Solver
 
 if TYPE_CHECKING:
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
@@ -40,6 +51,17 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "KernelModel",
     "TorchModel",
     "CostModel",
+    "LBFGS",
+    "POCS",
+    "Boosting",
+    "Armijo",
+    "Preconditioned",
+    "SGD",
+    "Adam",
+    "Adagrad",
+    "Solver",
+    "Huber",
+    "Welsch",
     "lbfgs",
     "pocs",
     "erm",

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from .._common.checks import check_number, check_whole
+from .._common.settings import Settings
 from ..errors import InputError, ShapeError
 from .contexts import Common, Ragged, as_contexts
 from .least_squares import RowFactor, chunks
@@ -26,24 +27,36 @@ class Standardizer(NamedTuple):
     """(d,), inf for a constant feature."""
 
     @classmethod
-    def of(cls, Z: np.ndarray) -> Standardizer:
+    def of(cls, Z: np.ndarray, weights: np.ndarray | None = None) -> Standardizer:
         rows = RowFactor(Z.shape[1], centre=True)
         for part in chunks(len(Z), max(2048, 2 * Z.shape[1])):
-            rows.add(Z[part])
+            rows.add(Z[part], None if weights is None else weights[part])
         return cls(rows.mean, np.where(rows.spread > 0, rows.spread, np.inf))
 
     def __call__(self, Z: np.ndarray) -> np.ndarray:
         return (Z - self.mean) / self.scale
 
 
-class _OnFeatures:
+class _OnFeatures(Settings):
     """A model that is a LinearModel on features it makes itself."""
 
-    _linear: LinearModel
+    family = "convex"
+    fit_intercept: bool
+    ridge: float
+    _inner: LinearModel | None = None
 
     @property
-    def ridge(self) -> float:
-        return self._linear.ridge
+    def _linear(self) -> LinearModel:
+        if self._inner is None:
+            self._inner = LinearModel()
+        return self._inner
+
+    def _linear_settings(self) -> dict[str, Any]:
+        return {"fit_intercept": self.fit_intercept, "ridge": self.ridge}
+
+    def _prepare_linear(self, rows: np.ndarray, n: int, **options: Any) -> np.ndarray:
+        """Prepare the model behind this one, with the settings of this one."""
+        return self._linear.set_params(**self._linear_settings()).prepare(rows, n, **options)
 
     @property
     def point(self) -> np.ndarray:
@@ -56,6 +69,7 @@ class _OnFeatures:
         return self._linear.gradient()
 
     def set_ridge(self, ridge: float) -> None:
+        self.ridge = ridge
         self._linear.set_ridge(ridge)
 
     def cost(self, features: Any) -> np.ndarray:
@@ -93,8 +107,8 @@ class _OnFeatures:
     def penalty_curvature(self) -> np.ndarray:
         return self._linear.penalty_curvature()
 
-    def module(self) -> Any:
-        return self._linear.module()
+    def torch_module(self) -> Any:
+        return self._linear.torch_module()
 
 
 class SharedModel(_OnFeatures):
@@ -103,7 +117,8 @@ class SharedModel(_OnFeatures):
     Contexts are (B, n, p); a list of B matrices (n_b, p) where samples have different numbers of
     entries; or `Common` features (n, p), the same for every sample. Fitted like a LinearModel with
     one output and as many rows as there are entries. `ridge` adds ridge/2 |w|^2 to the mean over
-    samples. `given` maps the numbers of features whose weight is known to that weight.
+    samples. `given` maps the numbers of features whose weight is known to that weight, such as
+    {0: 1.0}: it sets the unit of costs.
     """
 
     def __init__(
@@ -114,11 +129,14 @@ class SharedModel(_OnFeatures):
         standardize: bool = False,
         given: dict[int, float] | None = None,
     ) -> None:
-        self._linear = LinearModel(
-            fit_intercept=fit_intercept, ridge=ridge, standardize=standardize
-        )
-        self.given = dict(given or {})
+        self.fit_intercept = fit_intercept
+        self.ridge = ridge
+        self.standardize = standardize
+        self.given = given
         self._p: int | None = None
+
+    def _linear_settings(self) -> dict[str, Any]:
+        return super()._linear_settings() | {"standardize": self.standardize}
 
     @property
     def coef(self) -> np.ndarray:
@@ -139,9 +157,11 @@ class SharedModel(_OnFeatures):
     def _learned(self) -> np.ndarray:
         """Numbers of the features whose weight is learned."""
         assert self._p is not None, "`prepare` comes first"
-        return np.setdiff1d(np.arange(self._p), list(self.given))
+        return np.setdiff1d(np.arange(self._p), list(self.given or {}))
 
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> Any:
+    def prepare(
+        self, Z: Any, n: int, *, more: bool = False, weights: np.ndarray | None = None
+    ) -> Any:
         Z = as_contexts(Z, ndim=3)
         if Z.shape[1] != n:
             raise ShapeError(
@@ -149,13 +169,16 @@ class SharedModel(_OnFeatures):
                 f"got {Z.shape}."
             )
         self._p = p = int(Z.shape[2])
-        if any(not 0 <= k < p for k in self.given) or len(self.given) >= p:
+        given = self.given or {}
+        if any(not 0 <= k < p for k in given) or (given and len(given) >= p):
             raise InputError(
                 f"`given` must name some, not all, of the {p} features by number; got "
-                f"{sorted(self.given)}."
+                f"{sorted(given)}."
             )
-        samples = 1 if isinstance(Z, Common) else len(Z)
-        self._linear.prepare(self._rows_of(Z), 1, more=more, samples=samples)
+        weights = np.ones(len(Z)) if weights is None else weights
+        samples = float(weights.mean() if isinstance(Z, Common) else weights.sum())
+        by_row = _by_row(weights, Z)
+        self._prepare_linear(self._rows_of(Z), 1, more=more, weights=by_row, samples=samples)
         return Z
 
     def cost(self, features: Any) -> np.ndarray:
@@ -220,12 +243,13 @@ class SharedModel(_OnFeatures):
         w = np.take_along_axis(w, entries[:, :, None], axis=1)
         return np.einsum("bik,bil->kl", w, hessians @ w)
 
-    def module(self) -> Any:
+    def torch_module(self) -> Any:
         import torch
 
         if self.given:
             raise InputError("First-order solvers do not know `given` weights; use solver='lbfgs'.")
-        return torch.nn.Sequential(self._linear.module(), torch.nn.Flatten())  # (B, n, 1) -> (B, n)
+        inner = self._linear.torch_module()
+        return torch.nn.Sequential(inner, torch.nn.Flatten())  # (B, n, 1) -> (B, n)
 
     def _rows_of(self, features: Any) -> np.ndarray:
         """(N, q) of all entries of all samples the features whose weight is learned."""
@@ -238,6 +262,15 @@ def _entries(features: Any) -> np.ndarray:
     if isinstance(features, Ragged | Common):
         return features.rows
     return features.reshape(-1, features.shape[2])
+
+
+def _by_row(weights: np.ndarray, features: Any) -> np.ndarray:
+    """(N,): for each row of `_entries` the weight of its sample, for common rows their mean."""
+    if isinstance(features, Ragged):
+        return np.repeat(weights, features.sizes)
+    if isinstance(features, Common):
+        return np.full(len(features.rows), weights.mean())
+    return np.repeat(weights, features.shape[1])
 
 
 def _as_costs(values: np.ndarray, features: Any) -> np.ndarray:
@@ -263,20 +296,26 @@ class QuadraticModel(_OnFeatures):
     """
 
     def __init__(self, *, fit_intercept: bool = True, ridge: float = 0.0) -> None:
-        self._linear = LinearModel(fit_intercept=fit_intercept, ridge=ridge, standardize=True)
+        self.fit_intercept = fit_intercept
+        self.ridge = ridge
         self._units: Standardizer | None = None
         self._kept = np.zeros(0, bool)
+
+    def _linear_settings(self) -> dict[str, Any]:
+        return super()._linear_settings() | {"standardize": True}
 
     @staticmethod
     def products(d: int) -> np.ndarray:
         """(d (d + 1) / 2, 2): which two features each product is of."""
         return np.stack(np.triu_indices(d), axis=1)
 
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> np.ndarray:
+    def prepare(
+        self, Z: Any, n: int, *, more: bool = False, weights: np.ndarray | None = None
+    ) -> np.ndarray:
         Z = as_contexts(Z)
         if self._units is None or not more:
-            self._units, self._kept = Standardizer.of(Z), _new_products(Z)
-        return self._linear.prepare(self._features(Z), n, more=more)
+            self._units, self._kept = Standardizer.of(Z, weights), _new_products(Z)
+        return self._prepare_linear(self._features(Z), n, more=more, weights=weights)
 
     def predict_cost(self, Z: Any) -> np.ndarray:
         return self._linear.predict_cost(self._features(as_contexts(Z)))
@@ -354,17 +393,16 @@ class KernelModel(_OnFeatures):
         seed: int = 0,
         standardize: bool = False,
     ) -> None:
-        if kernel not in ("rbf", "poly"):
-            raise InputError(f'`kernel` must be "rbf" or "poly"; got {kernel!r}.')
-        if n_components is not None:
-            check_whole(n_components, "n_components", 1)
-        if gamma is not None:
-            check_number(gamma, "gamma")
-        self._kernel = {"metric": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.n_components = n_components
-        self.seed, self.standardize = seed, standardize
+        self.fit_intercept = fit_intercept
+        self.ridge = ridge
+        self.seed = seed
+        self.standardize = standardize
         self._units: Standardizer | None = None
-        self._linear = LinearModel(fit_intercept=fit_intercept, ridge=ridge)
 
     @property
     def coef(self) -> np.ndarray:
@@ -376,12 +414,15 @@ class KernelModel(_OnFeatures):
         """(n,)"""
         return self._linear.intercept
 
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> np.ndarray:
+    def prepare(
+        self, Z: Any, n: int, *, more: bool = False, weights: np.ndarray | None = None
+    ) -> np.ndarray:
+        self._check_settings()
         Z = as_contexts(Z)
         if self.landmarks is None:
-            self._units = Standardizer.of(Z) if self.standardize else None
+            self._units = Standardizer.of(Z, weights) if self.standardize else None
             self._choose_landmarks(Z)
-        return self._linear.prepare(self._features(Z), n, more=more)
+        return self._prepare_linear(self._features(Z), n, more=more, weights=weights)
 
     def predict_cost(self, Z: Any) -> np.ndarray:
         return self._linear.cost(self._features(as_contexts(Z)))
@@ -389,6 +430,14 @@ class KernelModel(_OnFeatures):
     def fit_targets(self, Z: Any, targets: np.ndarray) -> KernelModel:
         """Least-squares fit to targets (B, n)."""
         return fit_to_targets(self, Z, targets)
+
+    def _check_settings(self) -> None:
+        if self.kernel not in ("rbf", "poly"):
+            raise InputError(f'`kernel` must be "rbf" or "poly"; got {self.kernel!r}.')
+        if self.n_components is not None:
+            check_whole(self.n_components, "n_components", 1)
+        if self.gamma is not None:
+            check_number(self.gamma, "gamma")
 
     def _choose_landmarks(self, Z: np.ndarray) -> None:
         count = self.n_components or len(Z)
@@ -408,8 +457,9 @@ class KernelModel(_OnFeatures):
         marks = self.landmarks
         if self._units is not None and marks is not None:
             Z, marks = self._units(Z), self._units(marks)
+        options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         with np.errstate(over="ignore"):
-            values = pairwise_kernels(Z, marks, filter_params=True, **self._kernel)
+            values = pairwise_kernels(Z, marks, self.kernel, filter_params=True, **options)
         if not np.isfinite(values).all():
             raise InputError(
                 "The kernel of some contexts is too large for a number. Scale the features, or "
