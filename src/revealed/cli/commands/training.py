@@ -37,12 +37,12 @@ def train(dossier: Dossier, rows: np.ndarray, args: argparse.Namespace) -> Train
         print("Learning; the first fit after installing compiles for a minute.", file=sys.stderr)
     from sklearn.exceptions import ConvergenceWarning
 
-    from ...fit import InverseRegressor, InverseRegressorCV
+    from ...fit import LBFGS, InverseRegressor, InverseRegressorCV
     from ...optimality.sets import OptimalitySet
 
     problem = dossier.plans.problem
     sets = OptimalitySet(problem, dossier.decisions, args.margin)[rows]
-    common: dict[str, Any] = {"margin": args.margin, "max_iter": args.max_iter}
+    common: dict[str, Any] = {"margin": args.margin, "solver": LBFGS(max_iter=args.max_iter)}
     common["noise"] = "auto" if args.noise is None else args.noise
     common |= {"random_state": args.seed, "verbose": verbose}
     choose = args.ridge is None and len(rows) >= FEWEST

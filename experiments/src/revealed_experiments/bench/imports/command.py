@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 def learn(loaded: Loaded, args: argparse.Namespace) -> Row:
     """Fit the estimator to decisions of a model, and see how it does in contexts of both kinds."""
-    from revealed import InverseRegressor
+    from revealed.fit import LBFGS, InverseRegressor
 
     model, own, margin = loaded
     rng = np.random.default_rng(args.seed)
@@ -91,7 +91,11 @@ def learn(loaded: Loaded, args: argparse.Namespace) -> Row:
     train, test = np.arange(args.samples), np.arange(args.samples, len(Z))
     began = time.perf_counter()
     estimator = InverseRegressor(
-        model.problem, form=model.form, margin=margin, max_iter=args.iterations, threads=1
+        model.problem,
+        cost_map=model.form,
+        solver=LBFGS(max_iter=args.iterations),
+        margin=margin,
+        threads=1,
     ).fit(Z[train], X[train])
     seconds = time.perf_counter() - began
     with warnings.catch_warnings():
