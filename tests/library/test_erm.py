@@ -311,7 +311,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     Z, sets = routes()
     settings = {"checkpoint": tmp_path, "checkpoint_every": 1, "max_epochs": 2}
     erm(LinearModel(), Z, sets, **settings)
-    with pytest.raises(rv.InputError, match=r"another run; these differ: step \(None, now 0.5\)"):
+    with pytest.raises(rv.InputError, match=r"another run; these differ: lr \(None, now 0.5\)"):
         erm(LinearModel(), Z, sets, lr=0.5, **settings)
     with pytest.raises(rv.InputError, match="these differ: data"):
         erm(LinearModel(), Z + 1, sets, **settings)
@@ -362,7 +362,7 @@ def test_settings_that_mean_nothing_are_refused(settings, words):
 
 
 def test_a_step_that_diverges_is_named():
-    with pytest.raises(rv.InputError, match="smaller `step`"):
+    with pytest.raises(rv.InputError, match="smaller `lr`"):
         erm(LinearModel(), *routes(), optimizer="sgd", lr=1e80, max_epochs=50)
 
 
