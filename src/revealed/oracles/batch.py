@@ -13,9 +13,14 @@ import numpy as np
 
 from .._common.arrays import as_costs
 from .._common.device import is_cuda
-from ..problems.structures import KnapsackStructure, MatchingStructure, PathStructure
+from ..problems.structures import (
+    KnapsackStructure,
+    MatchingStructure,
+    PathStructure,
+    StandardKnapsackStructure,
+)
 from .general import solve_general
-from .knapsack import solve_knapsacks
+from .knapsack import solve_knapsacks, solve_standard_knapsacks
 from .limits import deadline_after, thread_count
 from .matching import solve_matchings
 from .paths import solve_paths
@@ -30,6 +35,7 @@ SpecialOracle = Callable[["LinearProgram", np.ndarray], tuple[np.ndarray, np.nda
 SPECIAL_ORACLES: dict[type, SpecialOracle] = {
     PathStructure: solve_paths,
     KnapsackStructure: solve_knapsacks,
+    StandardKnapsackStructure: solve_standard_knapsacks,
     MatchingStructure: solve_matchings,
 }
 
