@@ -159,7 +159,8 @@ LABELS = {
     "nce": "NCE",
     "mom": "MOM",
     "qptl": "QPTL",
-    "intopt": "IntOpt",
+    "optnet": "OptNet",
+    "intopt": "log barrier",
     "cave": "CaVE",
     "cave+": "CaVE+",
 }
