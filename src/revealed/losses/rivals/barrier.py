@@ -30,9 +30,9 @@ class BarrierLoss(DecisionLoss):
     limit mu = 0. Its derivative comes from the conditions of optimality, differentiated at x^. This
     is the plain log-barrier form, with the point exactly that of `mu`, so that the gradient is the
     exact one of the value. IntOpt is its relative: Mandi and Guns stop the homogeneous self-dual
-    method once its mu is below a limit and differentiate that method's equations. Some decision must be strictly inside all
-    bounds and inequalities, and the cost must not fall without limit. An entry without any bound
-    costs accuracy: five digits are left.
+    method once its mu is below a limit and differentiate its equations. Some decision must
+    be strictly inside all bounds and inequalities, and the cost must not fall without limit. An
+    entry without any bound costs accuracy: five digits are left.
 
     Needs true costs for "regret" only. No oracle call; one barrier problem for each sample, all at
     once.
