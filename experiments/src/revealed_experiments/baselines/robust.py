@@ -74,18 +74,18 @@ def worst_case(problem: LinearProgram, coef: Any, Z: Any, X: Any, *, radius: flo
     Z, X = np.asarray(Z, float), np.asarray(X, float)
     B, n = X.shape
     C = Z @ np.asarray(coef, float).T
-    A_eq, A_ub = problem.A_eq, problem.A_ub
+    A_eq, A_ub = (rows.matrix(0) for rows in (problem.eq_rows, problem.ub_rows))
     eye = sp.identity(B * n)
     move = sp.vstack([sp.hstack([eye, -eye]), sp.hstack([-eye, -eye])])
     far = sp.hstack([sp.csr_array((1, B * n)), sp.csr_array(np.full((1, B * n), 1.0 / B))])
     blocks = [move, far]
     limits = [X.ravel(), -X.ravel(), [radius]]
-    if A_ub is not None and A_ub.shape[0]:
+    if A_ub.shape[0]:
         own = sp.kron(sp.identity(B), A_ub)
         blocks.append(sp.hstack([own, sp.csr_array(own.shape)]))
         limits.append(np.tile(problem.b_ub, B))
     equal = None
-    if A_eq is not None and A_eq.shape[0]:
+    if A_eq.shape[0]:
         own = sp.kron(sp.identity(B), A_eq)
         equal = sp.hstack([own, sp.csr_array(own.shape)])
     low, high = (np.broadcast_to(side, n) for side in (problem.lb, problem.ub))
@@ -112,13 +112,11 @@ class _Program:
         self.Z, self.X = Z, X
         self.B, self.n = X.shape
         low, high = (np.broadcast_to(side, self.n) for side in (problem.lb, problem.ub))
-        eye = sp.identity(self.n, format="csr")
+        eye = np.eye(self.n)
         # <row, x> <= side for every inequality of X; the equalities have free multipliers.
-        none = sp.csr_array((0, self.n))
-        A_ub = none if problem.A_ub is None else sp.csr_array(problem.A_ub)
-        A_eq = none if problem.A_eq is None else sp.csr_array(problem.A_eq)
+        A_eq, A_ub = (rows.matrix(0).toarray() for rows in (problem.eq_rows, problem.ub_rows))
         at_low, at_high, binds = np.isfinite(low), np.isfinite(high), np.isfinite(problem.b_ub)
-        self.rows = sp.vstack([A_eq, A_ub[binds], eye[at_high], -eye[at_low]]).tocsr()
+        self.rows = np.vstack([A_eq, A_ub[binds], eye[at_high], -eye[at_low]])
         b_eq = np.asarray(problem.b_eq, float)
         self.sides = np.r_[b_eq, problem.b_ub[binds], high[at_high], -low[at_low]]
         self.free = np.arange(len(self.sides)) < len(b_eq)
