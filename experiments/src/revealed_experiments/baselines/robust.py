@@ -74,18 +74,18 @@ def worst_case(problem: LinearProgram, coef: Any, Z: Any, X: Any, *, radius: flo
     Z, X = np.asarray(Z, float), np.asarray(X, float)
     B, n = X.shape
     C = Z @ np.asarray(coef, float).T
-    A_eq, A_ub = (rows.matrix(0) for rows in (problem.eq_rows, problem.ub_rows))
+    A_eq, A_ub = (rows.matrix(0).tocsr() for rows in (problem.eq_rows, problem.ub_rows))
     eye = sp.identity(B * n)
     move = sp.vstack([sp.hstack([eye, -eye]), sp.hstack([-eye, -eye])])
     far = sp.hstack([sp.csr_array((1, B * n)), sp.csr_array(np.full((1, B * n), 1.0 / B))])
     blocks = [move, far]
     limits = [X.ravel(), -X.ravel(), [radius]]
-    if A_ub.shape[0]:
+    if problem.ub_rows.shape[0]:
         own = sp.kron(sp.identity(B), A_ub)
         blocks.append(sp.hstack([own, sp.csr_array(own.shape)]))
         limits.append(np.tile(problem.b_ub, B))
     equal = None
-    if A_eq.shape[0]:
+    if problem.eq_rows.shape[0]:
         own = sp.kron(sp.identity(B), A_eq)
         equal = sp.hstack([own, sp.csr_array(own.shape)])
     low, high = (np.broadcast_to(side, n) for side in (problem.lb, problem.ub))

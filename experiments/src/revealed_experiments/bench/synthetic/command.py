@@ -71,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
     _write(folder, content)
     packed = _pack(folder)
     show(tables(choices, dropped(runs)))
+    _show_claims(folder)
     show_targets(content["targets"])
     _tell_failures(runs)
     print(f"{len(runs)} runs in {clock(taken)}; written to {folder}, all together in {packed}")
@@ -147,6 +148,16 @@ def _command(args: argparse.Namespace) -> str:
     words = ["revealed bench synthetic", *(["--quick"] if args.quick else [])]
     words += [f"--only {args.only!r}"] if args.only else []
     return " ".join([*words, f"--seeds {args.seeds}"] if args.seeds else words)
+
+
+def _show_claims(folder: Path) -> None:
+    """The paper's claims with their verdicts, as the report judges them."""
+    from ...report.claims import judge
+    from ...report.reading import read_folder
+    from ...report.study import gather
+
+    for claim in judge(gather(read_folder(folder), [])):
+        print(f"{claim.verdict}: {claim.sentence}")
 
 
 def _tell_failures(runs: Sequence[Run]) -> None:
