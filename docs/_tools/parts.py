@@ -29,6 +29,8 @@ PARTS = {
     "failed.md": lambda: results.claims_list("synthetic", failed=True),
     "vision_claims.md": lambda: results.claims_list("vision"),
     "vision_failed.md": lambda: results.claims_list("vision", failed=True),
+    "excess_samples.md": lambda: results.excess_risk("samples"),
+    "excess_steps.md": lambda: results.excess_risk("steps"),
     "scale.md": results.scale_table,
     "netlib.md": results.netlib_sentence,
     "gpu.md": results.gpu_table,

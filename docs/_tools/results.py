@@ -69,6 +69,17 @@ def claims_list(experiment: str, *, failed: bool = False) -> str:
     return "\n".join(rows) + "\n"
 
 
+def excess_risk(axis: str) -> str:
+    """How far h is above the least, by training samples or by steps of POCS."""
+    content = load("excess_risk")
+    rows = [(row["at"], row["excess"], row["error"]) for row in content[axis]]
+    if axis == "samples":
+        return table(["training samples", "excess risk on fresh contexts", "standard error"], rows, 3)
+    rows = [(*row, kept["promised"]) for row, kept in zip(rows, content[axis], strict=True)]
+    heads = ["steps of POCS", "h above its minimum", "standard error", "promised: D²/2T"]
+    return table(heads, rows, 4)
+
+
 def netlib_sentence() -> str:
     counts = load("netlib")["counts"]
     return (

@@ -128,8 +128,8 @@ def test_maps_of_a_folder_go_through_the_same_command(tiny, tmp_path, capsys):
     content = (out / "sweep.json").read_text("utf-8")
     assert "--warcraft DIR" in content
     assert str(tmp_path) not in content
+    more = part.data | {"sizes": [1000, 1, 1]}
     with pytest.raises(InputError, match="must hold at least"):
-        more = part.data | {"sizes": [1000, 1, 1]}
         prepare(more, tmp_path / "more", warcraft=maps, jobs=1)
     with pytest.raises(InputError, match="give `--warcraft DIR`"):
         prepare(part.data, tmp_path / "none", jobs=1)
