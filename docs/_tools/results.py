@@ -74,10 +74,34 @@ def excess_risk(axis: str) -> str:
     content = load("excess_risk")
     rows = [(row["at"], row["excess"], row["error"]) for row in content[axis]]
     if axis == "samples":
-        return table(["training samples", "excess risk on fresh contexts", "standard error"], rows, 3)
+        return table(
+            ["training samples", "excess risk on fresh contexts", "standard error"], rows, 3
+        )
     rows = [(*row, kept["promised"]) for row, kept in zip(rows, content[axis], strict=True)]
     heads = ["steps of POCS", "h above its minimum", "standard error", "promised: D²/2T"]
     return table(heads, rows, 4)
+
+
+def paper_route() -> str:
+    """Seconds of an epoch through CVXPY and through ours, by dimension and by samples."""
+    rows = [
+        (
+            f"{row['side']}x{row['side']}, {row['n']} costs",
+            row["samples"],
+            *(1e3 * row[name] for name in ("ECOS", "OSQP", "ours")),
+            f"{row['ECOS'] / row['ours']:,.0f}x",
+        )
+        for row in load("paper_route")["rows"]
+    ]
+    heads = [
+        "grid",
+        "samples",
+        "CVXPY + ECOS, ms",
+        "CVXPY + OSQP, ms",
+        "ours, ms",
+        "ECOS over ours",
+    ]
+    return table(heads, rows, 5)
 
 
 def netlib_sentence() -> str:

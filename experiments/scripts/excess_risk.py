@@ -4,9 +4,9 @@
 
 Risk is the mean of 1/2 dist^2 at margin 1 on fresh contexts; the least risk of a linear model is
 estimated by a fit to many samples, to its minimum. POCS makes a step of length 1, so the corollary
-for T steps promises D^2 / (2 T) above the least training loss, D^2 the mean squared distance between
-the first predictions and those of the minimizer. What samples promise has no known constant for
-more samples than features; the table says what was measured.
+for T steps promises D^2 / (2 T) above the least training loss, with D^2 the mean squared distance
+between the first predictions and those of the minimizer. What samples promise has no known constant
+for more samples than features; the table says what was measured.
 """
 
 import argparse
