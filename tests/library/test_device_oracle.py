@@ -18,6 +18,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 import torch
+from revealed.oracles.solution import SolveStatus
 from rivals import ALL
 from scipy.optimize import linear_sum_assignment
 
@@ -33,7 +34,6 @@ from revealed.oracles.batch import _block_size
 from revealed.oracles.gpu import solve_paths_on_device
 from revealed.oracles.gpu.check import cases, examine
 from revealed.oracles.matching import solve_matchings
-from revealed.oracles.solution import SolveStatus
 
 CUDA = torch.cuda.is_available()
 WAYS = [("cpu", "twin"), *([("cuda", "auto"), ("cuda", "twin")] if CUDA else [])]

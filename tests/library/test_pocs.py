@@ -34,7 +34,7 @@ def explained_case(B, d, seed=0, margin=1.0):
     Z, W = rng.standard_normal((400, d)), rng.standard_normal((d, problem.n_variables))
     C = Z @ W + 3.0
     X = problem.solve(C).x
-    slack = rv.OptimalitySet(problem, X).slack(C)
+    slack = rv.OptimalitySet(problem, X).max_margin(C)
     kept = np.argsort(-slack)[:B]
     C = C[kept] * (1.5 * margin / slack[kept].min())
     return Z[kept], rv.OptimalitySet(problem, X[kept], margin), C

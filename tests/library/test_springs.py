@@ -34,7 +34,7 @@ def test_the_residual_of_a_batch_is_that_of_the_conic_solver():
     X, q = decisions(form, rng)
     for soft in (None, 5.0):
         sets = OptimalitySet(GRID, X, 0.05, form=form, soft=soft)
-        own = Conditions(sets, matrix_of(sets))
+        own = Conditions.of(sets, matrix_of(sets))
         x, forces = rng.normal(size=(5, own.matrix.shape[1])), rng.normal(size=own.offset.shape)
         residual, distance = own.residual(q, x, forces)
         for b in range(5):

@@ -23,7 +23,8 @@ from torch import Tensor
 from .._common.disk import held, remove, remove_drafts, replace_file, strict_json
 from .._common.rows import Rows
 from ..errors import InputError, MissingDependencyError
-from ..optimality.mixed import MixedSets, Sets
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
 from ..problems.quadratic import QuadraticProgram

@@ -16,9 +16,11 @@ from .._common.arrays import to_float64
 from .._common.checks import check_number, check_whole
 from ..errors import InputError, ShapeError
 from ..optimality.cost_form import CostForm
-from ..optimality.mixed import MixedSets, Sets
-from ..optimality.sets import OptimalitySet, check_program
-from ..oracles import SolveStatus
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
+from ..optimality.sets import OptimalitySet
+from ..problems.protocol import check_problem
+from ..problems.solution import SolveStatus
 from .certificate import Certificate
 from .contexts import Common, Ragged, check_length, checked_contexts, is_ragged, like
 from .decisions import as_sets, checked_sample_weight, in_units, joined, weighed
@@ -311,7 +313,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         if isinstance(problem, MixedSets):
             return problem.solve(self._parameters(Z), threads=self.threads)
         chosen = self.problem if problem is None else problem
-        check_program(chosen)
+        check_problem(chosen)
         check_is_fitted(self, "model_")
         if is_ragged(Z):
             _check_sizes(Z, chosen if self.form_ is None else self.form_)
@@ -383,7 +385,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         return "boosting" if _is_regressor(self.model) else "adam"
 
     def _check_parameters(self, validation: Any) -> None:
-        check_program(self.problem)
+        check_problem(self.problem)
         for name in ("noise", "ridge"):
             if getattr(self, name) != "auto":
                 check_number(getattr(self, name), name, ' Or "auto".')

@@ -23,7 +23,8 @@ from .._common.checks import check_number, check_whole
 from ..errors import InputError
 from ..losses import DecisionLoss, ProjectionLoss, projection_loss
 from ..metrics.measures import decision_loss
-from ..optimality.mixed import MixedSets, Sets
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
 from . import checkpoint as checkpoints
 from .certificate import Certificate

@@ -35,8 +35,8 @@ from .._common.checks import check_whole
 from .._common.device import is_cuda
 from ..errors import InputError
 from ..optimality.sets import OptimalitySet
-from ..oracles import SolveStatus
 from ..problems.linear import LinearProgram
+from ..problems.solution import SolveStatus
 from ..projection import project
 from .batch import (
     Case,

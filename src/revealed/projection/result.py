@@ -1,6 +1,5 @@
 """What a projection returns: points, and for each the proof or the reason why there is none."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.arrays import to_float64
+from .._common.arrays import loaded_torch, to_float64
 from ..errors import InputError
 
 
@@ -83,7 +82,7 @@ def as_given(p: Projection, restore: Callable[[np.ndarray], Any]) -> Projection:
     if _dtype_of(cast.point) == "float64":
         return cast
     after, distance = (to_float64(a, "point") for a in (cast.point, cast.distance))
-    rounding = float(sys.modules["torch"].finfo(cast.point.dtype).eps)
+    rounding = float(loaded_torch().finfo(cast.point.dtype).eps)
     size = np.sqrt(np.nansum(p.point**2, axis=1))
     with np.errstate(invalid="ignore"):
         off = np.sqrt(np.nansum((after - p.point) ** 2, axis=1))

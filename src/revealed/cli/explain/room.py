@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...optimality.sets import EntryState, OptimalitySet
-from ...oracles import SolveStatus
 from ...problems.linear import LinearProgram
+from ...problems.solution import SolveStatus
 from ..plans import Plan
 from .likeness import alike
 
@@ -56,7 +56,7 @@ def needed(plan: Plan, cost: np.ndarray, decision: np.ndarray, nearest: np.ndarr
 
 def room_inside(plan: Plan, costs: np.ndarray, decisions: np.ndarray) -> np.ndarray:
     """(B,): the largest margin with which each cost explains its decision; negative if none."""
-    return np.asarray(OptimalitySet(plan.problem, decisions, 0.0).slack(costs))
+    return np.asarray(OptimalitySet(plan.problem, decisions, 0.0).max_margin(costs))
 
 
 def cost_ranges(

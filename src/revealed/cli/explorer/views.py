@@ -11,8 +11,8 @@ import numpy as np
 
 from ...errors import InputError
 from ...optimality.sets import OptimalitySet
-from ...oracles import SolveStatus
 from ...problems.linear import LinearProgram
+from ...problems.solution import SolveStatus
 from ...projection import project
 from ..explain.likeness import SAME, alike
 from ..store import FittedModel, Samples

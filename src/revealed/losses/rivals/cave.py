@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..._common.checks import positive_int
 from ...errors import InputError
 from ...optimality.sets import OptimalitySet
-from ...problems._checks import positive_int
 from ...problems.linear import LinearProgram
 from ...projection import project
 from .._options import check_share

@@ -17,7 +17,7 @@ import torch
 
 from ...problems import grid_shortest_path, shortest_path
 from ...problems.linear import LinearProgram
-from ..solution import SolveStatus
+from ...problems.solution import SolveStatus
 from .paths import solve_paths_on_device
 
 CLOSE = 1e-9

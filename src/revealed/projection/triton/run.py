@@ -20,12 +20,16 @@ from torch import Tensor
 
 from ..._common.device import has_triton
 from ...errors import InputError, ShapeError
+from ...optimality.protocol import ProjectionOptions
 from ..cpu.analysis import analyse
 from ..cpu.certificate import Answer
 from ..cpu.group import Job
 from ..cpu.kernel import Work
 from ..cpu.spread import HARMLESS, HOPELESS
 from ..cpu.verify import UNPROVED, prove
+from ..plain import METHODS as PROJECTED
+from ..plain import project_rows
+from ..project import check_options
 from ..result import Projection, ProjectionStatus
 from .launch import Launch, Start, launch_all
 from .plan import WIDEST
@@ -124,18 +128,10 @@ def _proved(p: Projection, costs: Tensor, sets: DeviceSets, chosen: Tensor) -> T
     return torch.from_numpy(answer.residual)
 
 
-def project_tensors(
-    costs: Any,
-    sets: DeviceSets,
-    *,
-    method: str,
-    tol: float,
-    max_iter: int,
-    time_limit: float | None,
-    warm_start: Any,
-    threads: int | None,
-) -> Projection:
+def project_tensors(costs: Any, sets: DeviceSets, options: ProjectionOptions) -> Projection:
     """`revealed.project` where the sets are on a device; floating results take the costs' dtype."""
+    method, time_limit = options.method, options.time_limit
+    check_options(len(costs), len(sets), options, PROJECTED)
     if method not in ("auto", "kernel") or time_limit is not None:
         raise InputError(
             "Sets on a device are projected with method='auto' or 'kernel' and no time limit; got "
@@ -146,7 +142,12 @@ def project_tensors(
             f"Sets on {sets.device} need `costs` as a tensor there; got {type(costs).__name__}."
         )
     p = project_on_device(
-        costs, sets, tol=tol, max_iter=max_iter, warm_start=warm_start, threads=threads
+        costs,
+        sets,
+        tol=options.tol,
+        max_iter=options.max_iter,
+        warm_start=options.warm_start,
+        threads=options.threads,
     )
     return p if costs.dtype == torch.float64 else _as_given(p, costs.dtype)
 
@@ -182,17 +183,9 @@ def _by_cpu(
     start: Tensor | None,
     threads: int | None,
 ) -> Projection:
-    from ..project import project
-
     warm = None if start is None or not bool(start.isfinite().all()) else start.numpy()
-    p = project(
-        costs.to(torch.float64).numpy(),
-        sets.on_host(),
-        tol=tol,
-        max_iter=max_iter,
-        warm_start=warm,
-        threads=threads,
-    )
+    options = ProjectionOptions(tol=tol, max_iter=max_iter, warm_start=warm, threads=threads)
+    p = project_rows(costs.to(torch.float64).numpy(), sets.on_host(), options)
     return _each(p, torch.from_numpy)
 
 
