@@ -318,7 +318,7 @@ def _noise(draws: int, n: int, seed: int) -> np.ndarray:
 
 def _chance(one: Case, noise: np.ndarray, tol: float) -> float:
     """The share of draws in which the decision of this instance is the best."""
-    problem = one.problem[np.zeros(len(noise), np.int64)]
+    problem: Any = one.problem[np.zeros(len(noise), np.int64)]
     unit = one.costs / _largest(one.costs)[:, None]
     answer = problem.solve(unit + NOISE * noise)
     if (answer.status == SolveStatus.UNBOUNDED).any():

@@ -123,8 +123,8 @@ class Nearest(Protocol):
     solved: Any
 
 
-Reader = Callable[[Any, np.ndarray, Terms], SetKind]
-"""(problem, feasible decisions (B, n), terms) -> what the sets hold."""
+Reader = Callable[[Any, np.ndarray, Terms], Any]
+"""(problem, feasible decisions (B, n), terms) -> what the sets hold, a `SetKind`."""
 Projector = Callable[[Any, Any, ProjectionOptions], Any]
 """(costs (B, p), sets, options) -> a `revealed.Projection`."""
 
