@@ -149,14 +149,17 @@ def test_sets_are_chosen_by_an_index_on_the_device(path_case, way):
     assert len(uploaded[index]) == 4
 
 
+STATES = ("entry_state", "row_active")
+
+
 @pytest.mark.parametrize("way", WAYS, ids=name_of)
 def test_arrays_may_come_in_any_order_in_memory(path_case, way):
     """Kernels read line after line: states by columns would be those of other decisions."""
     sets, costs = path_case
     device, method = way
-    turned = sets[:]
-    turned.entry_state = np.asfortranarray(sets.entry_state)
-    turned.row_active = np.asfortranarray(sets.row_active)
+    by_columns = {name: np.asfortranarray(getattr(sets, name)) for name in STATES}
+    active = sets.conditions.active._replace(**by_columns)
+    turned = sets.replaced(_kind=replace(sets.kind, active=active))
     uploaded = DeviceSets.upload(turned, device)
     assert uploaded.table.states.is_contiguous()
     assert uploaded.table.active.is_contiguous()
