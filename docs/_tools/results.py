@@ -125,18 +125,15 @@ def scale_table() -> str:
         (
             f"{line['samples']:,}",
             f"{line['seconds']:.0f}",
-            f"{line['processor_seconds']:.0f}",
-            str(line["evaluations"]),
             f"{line['peak_mib']:,.0f}",
             f"{line['held_out_repeated']:.1%}",
         )
         for line in content["lines"]
     ]
-    heads = ["decisions", "seconds", "of the processor", "evaluations", "peak memory, MiB"]
-    heads.append("held out, repeated")
+    heads = ["decisions", "seconds", "peak memory, MiB", "held out, repeated"]
     about = content["surroundings"]
     return (
-        table(heads, rows, 6) + f"\n`revealed fit` on Parquet tables of `{content['problem']}`, "
+        table(heads, rows, 4) + f"\n`revealed fit` on Parquet tables of `{content['problem']}`, "
         f"{about['hardware']['cores']} cores; {content['budget_mib']:,} MiB are the budget. By "
         f"`{about['command']}`.\n"
     )
