@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +30,7 @@ from .named_models import CHOSEN, MODELS, as_model, fresh_copy, is_regressor, re
 from .observed import observed
 from .prediction import Predictor, cost_form, cost_units, filled_up, in_scale
 from .solvers import LBFGS, Job, Solver, as_solver
+from .storing import save_estimator
 
 
 class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
@@ -211,6 +215,30 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         history.reason, history.certificate = new.reason, new.certificate
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         return self._keep(ours, sets, history)
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        features: Sequence[str] | None = None,
+        variables: Sequence[str] | None = None,
+    ) -> Path:
+        """Write the fitted estimator to a folder, which is made if need be; returns it.
+
+        `revealed.load(folder)` reads it again. It holds safetensors and JSON, numbers and no code:
+        of a torch module the parameters, of a problem made of Python functions nothing, and a
+        scikit-learn regressor is refused.
+
+        Parameters
+        ----------
+        folder : path
+            A model that is there is replaced.
+        features, variables : sequences of str or None
+            Names of the features and of the entries of a decision, those of the tables learned from
+            unless given. With both, a linear or quadratic model of a linear program can be read by
+            `revealed predict`, `revealed explain` and `revealed explore`.
+        """
+        return save_estimator(self, folder, features, variables)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,9 +13,10 @@ from scipy import sparse
 from .._common.checks import check_number, check_whole
 from .._common.settings import Settings
 from ..errors import InputError, ShapeError
+from ..io.folder import finite, tensor
 from .contexts import Common, Ragged, as_contexts
 from .least_squares import RowFactor, chunks
-from .models import LinearModel, Slope, fit_to_targets
+from .models import Arrays, LinearModel, Slope, fit_to_targets
 
 
 class Standardizer(NamedTuple):
@@ -35,6 +36,19 @@ class Standardizer(NamedTuple):
 
     def __call__(self, Z: np.ndarray) -> np.ndarray:
         return (Z - self.mean) / self.scale
+
+    def arrays(self) -> Arrays:
+        """To be kept on disk."""
+        return {"units.mean": self.mean, "units.scale": self.scale}
+
+    @classmethod
+    def of_arrays(cls, arrays: Arrays) -> Standardizer:
+        """What `arrays` came from."""
+        mean = finite(arrays, "units.mean", (None,))
+        scale = tensor(arrays, "units.scale", mean.shape)
+        if not (scale > 0).all():
+            raise InputError("The units of the stored features must be above 0.")
+        return cls(mean, np.array(scale))
 
 
 class _OnFeatures(Settings):
@@ -106,6 +120,15 @@ class _OnFeatures(Settings):
 
     def penalty_curvature(self) -> np.ndarray:
         return self._linear.penalty_curvature()
+
+    def arrays(self) -> Arrays:
+        """What was learned, to be kept on disk."""
+        return {f"inner.{name}": array for name, array in self._linear.arrays().items()}
+
+    def take_arrays(self, arrays: Arrays) -> None:
+        """Be the model that `arrays` came from."""
+        inner = {k.removeprefix("inner."): v for k, v in arrays.items() if k.startswith("inner.")}
+        self._linear.set_params(**self._linear_settings()).take_arrays(inner)
 
     def torch_module(self) -> Any:
         return self._linear.torch_module()
@@ -218,6 +241,13 @@ class SharedModel(_OnFeatures):
         """Least-squares fit to targets (B, n)."""
         return fit_to_targets(self, Z, targets)
 
+    def take_arrays(self, arrays: Arrays) -> None:
+        super().take_arrays(arrays)
+        given = self.given or {}
+        self._p = self._linear.coef.shape[1] + len(given)
+        if any(not 0 <= k < self._linear.coef.shape[1] + len(given) for k in given):
+            raise InputError(f"The weights {sorted(given)} that are given are not the model's.")
+
     def dual_lifts(self, y: np.ndarray) -> np.ndarray:
         return y.sum(axis=2, keepdims=True)
 
@@ -324,6 +354,19 @@ class QuadraticModel(_OnFeatures):
         """Least-squares fit to targets (B, n)."""
         return fit_to_targets(self, Z, targets)
 
+    def arrays(self) -> Arrays:
+        assert self._units is not None, "`prepare` comes first"
+        kept = {"kept": self._kept.astype(np.int64)}
+        return super().arrays() | self._units.arrays() | kept
+
+    def take_arrays(self, arrays: Arrays) -> None:
+        super().take_arrays(arrays)
+        self._units = Standardizer.of_arrays(arrays)
+        d = len(self._units.mean)
+        self._kept = tensor(arrays, "kept", (d * (d + 1) // 2,), "i").astype(bool)
+        if self._linear.coef.shape[1] != d + int(self._kept.sum()):
+            raise InputError("The coefficients of the quadratic model are not one for each term.")
+
     @property
     def coef(self) -> np.ndarray:
         """(n, d + d (d + 1) / 2), in the units of the data."""
@@ -423,6 +466,21 @@ class KernelModel(_OnFeatures):
             self._units = Standardizer.of(Z, weights) if self.standardize else None
             self._choose_landmarks(Z)
         return self._prepare_linear(self._features(Z), n, more=more, weights=weights)
+
+    def arrays(self) -> Arrays:
+        assert self.landmarks is not None, "`prepare` comes first"
+        units = {} if self._units is None else self._units.arrays()
+        return super().arrays() | units | {"landmarks": self.landmarks, "root": self._root}
+
+    def take_arrays(self, arrays: Arrays) -> None:
+        self._check_settings()
+        super().take_arrays(arrays)
+        self.landmarks = finite(arrays, "landmarks", (None, None))
+        self._units = Standardizer.of_arrays(arrays) if self.standardize else None
+        if self._units is not None and len(self._units.mean) != self.landmarks.shape[1]:
+            raise InputError("The landmarks of the kernel have another number of features.")
+        rank = self._linear.coef.shape[1]
+        self._root = finite(arrays, "root", (len(self.landmarks), rank))
 
     def predict_cost(self, Z: Any) -> np.ndarray:
         return self._linear.cost(self._features(as_contexts(Z)))

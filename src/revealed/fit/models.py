@@ -19,9 +19,11 @@ import numpy as np
 from .._common.checks import check_number
 from .._common.settings import Settings
 from ..errors import ShapeError
+from ..io.folder import finite
 from .contexts import as_contexts, check_length
 from .least_squares import CHUNK, RowFactor, chunks
 
+Arrays = dict[str, np.ndarray]
 HELD = 5_000_000
 """Numbers of full Hessians held at a time."""
 
@@ -326,6 +328,27 @@ class LinearModel(Settings):
     def fit_targets(self, Z: Any, targets: np.ndarray) -> LinearModel:
         """Least-squares fit to targets (B, n)."""
         return fit_to_targets(self, Z, targets)
+
+    def arrays(self) -> Arrays:
+        """What was learned, to be kept on disk."""
+        assert self._rows is not None, "`prepare` comes first"
+        rows = {f"rows.{name}": array for name, array in self._rows.arrays().items()}
+        own = {"coef": self.coef, "intercept": self.intercept}
+        return own | rows | {"samples": np.array([float(self._samples)])}
+
+    def take_arrays(self, arrays: Arrays) -> None:
+        """Be the model that `arrays` came from, in predictions and in `partial_fit`."""
+        n, d = arrays.get("coef", np.zeros((1, 1))).shape
+        self.coef = finite(arrays, "coef", (n, d))
+        self.intercept = finite(arrays, "intercept", (n,))
+        if "samples" not in arrays:  # coefficients alone
+            self._rows = None
+            return
+        names = {"mean": (d,), "largest": (d,), "factor": (None, d), "count": (1,)}
+        rows = {name: finite(arrays, f"rows.{name}", shape) for name, shape in names.items()}
+        self._rows = RowFactor(d, centre=self.fit_intercept)
+        self._rows.take_arrays(rows)
+        self._samples = float(finite(arrays, "samples", (1,))[0])
 
     def torch_module(self) -> Any:
         import torch
