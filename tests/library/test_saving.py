@@ -177,7 +177,7 @@ def test_a_problem_of_functions_is_given_again(tmp_path):
 N = PROBLEMS["paths"].n_variables
 MAPS = {
     "units": np.linspace(0.5, 3.0, N),
-    "tied": rv.CostForm.tied(np.arange(N) % 5, lower=0.0),
+    "limits": rv.CostForm.identity(N, lower=-5.0, cost_upper=9.0),
     "own": rv.CostForm.features(np.random.default_rng(0).random((16, N, 4))),
 }
 
@@ -212,7 +212,7 @@ DAMAGE = {
         "does not fit together",
     ),
     "another model": (lambda i: i["model"].update(kind="pickle"), "is not known|are not known"),
-    "kernel": (lambda i: i["model"].update(kind="kernel"), "settings|landmarks|fit together"),
+    "kernel": (lambda i: i["model"].update(kind="kernel"), "no tensor 'coef'"),
     "another graph": (
         lambda i: i["problem"]["structure"].update(n_nodes=4),
         "is not that of the stored problem",

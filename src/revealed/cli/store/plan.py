@@ -9,7 +9,7 @@ import numpy as np
 from ...errors import InputError
 from ...io.folder import Facts, Tensors, tensor
 from ...io.problems import VECTORS, pack_constraints, unpack_constraints
-from ...io.structures import same_rows, unpack_structure
+from ...io.structures import pack_structure, same_rows, unpack_structure
 from ...problems.linear import LinearProgram
 from ..plans import Plan, from_catalogue
 
@@ -17,6 +17,7 @@ from ..plans import Plan, from_catalogue
 def pack_plan(plan: Plan) -> tuple[dict[str, Any], Tensors]:
     """What `unpack_plan` needs."""
     tensors = pack_constraints(plan.problem)
+    structure = pack_structure(plan.problem.structure)
     if plan.cost is not None:
         tensors["problem.cost"] = np.array(plan.cost, float)
     facts = {
@@ -29,6 +30,8 @@ def pack_plan(plan: Plan) -> tuple[dict[str, Any], Tensors]:
         "integers": list(plan.integers),
         "at_least": list(plan.at_least),
     }
+    if structure is not None:  # for readers that do not know the catalogue
+        facts, tensors = facts | structure[0], tensors | structure[1]
     return facts, tensors
 
 
