@@ -16,6 +16,7 @@ from ..errors import InputError, ShapeError
 from ..optimality.sets import OptimalitySet, check_program
 from ..oracles import SolveStatus
 from ..problems.linear import LinearProgram, check_pairs
+from .sameness import SAME
 
 
 class Case(NamedTuple):
@@ -107,7 +108,7 @@ def sets_of(case: Case, decisions: Any, margin: float | None) -> OptimalitySet:
 def tolerance_of(decisions: Any) -> float:
     """How far entries may differ in decisions that are the same."""
     sets = decisions.table.host if is_device_sets(decisions) else decisions
-    return sets.tol if isinstance(sets, OptimalitySet) else 1e-5
+    return sets.tol if isinstance(sets, OptimalitySet) else SAME
 
 
 def _check_problem(problem: Any, linear: bool) -> None:
