@@ -35,6 +35,7 @@ from .least_squares import chunks
 from .models import CostModel
 from .pocs import Monitor
 from .progress import progress
+from .schedules import check_decay
 from .steps import FULL_BATCH, Objective, Stepper, check_method, make_stepper
 from .torch_model import TorchModel, seeded, threads_worth_it
 
@@ -51,9 +52,9 @@ class TrainSettings:
     lr: float | None = None
     """First learning rate; None for the usual one of the optimizer. For "armijo" the first step to
     try."""
-    lr_decay: float = 0.0
+    lr_decay: float | str = 0.0
     """The rate is divided by (1 + epochs so far)^lr_decay: 0 keeps it, 0.5 and 1 are the usual ways
-    to decrease it."""
+    to decrease it. With "linear" it falls in a straight line that would end at 0."""
     weight_decay: float = 0.0
     """Of torch's optimizers: it shrinks every parameter, where the ridge of a model spares
     intercepts and is measured in standardized features."""
@@ -94,7 +95,8 @@ class TrainSettings:
         }
         for name, limit in least.items():
             check_whole(getattr(self, name), name, limit)
-        for name in ("lr_decay", "weight_decay", "tol"):
+        check_decay(self.lr_decay)
+        for name in ("weight_decay", "tol"):
             check_number(getattr(self, name), name)
         if self.patience is not None:
             check_whole(self.patience, "patience", 1)
@@ -147,6 +149,7 @@ def erm(
         objective,
         lr=s.lr,
         lr_decay=s.lr_decay,
+        max_epochs=s.max_epochs,
         weight_decay=s.weight_decay,
         inner_steps=s.inner_steps,
     )
