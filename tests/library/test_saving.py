@@ -265,3 +265,44 @@ def test_names_must_be_as_many_as_there_are(tmp_path):
         est.save(tmp_path, features=["a", "b"])
     with pytest.raises(InputError, match="`variables` must be 12 different names"):
         est.save(tmp_path, features=list("abc"), variables=["x"] * 12)
+
+
+class Steep(LinearModel):
+    """A model of someone else's: the same, under a name of its own."""
+
+
+def test_a_model_of_ones_own_is_named_saved_and_loaded(tmp_path, monkeypatch):
+    from revealed.fit.named_models import MODELS
+
+    monkeypatch.setitem(MODELS, "steep", Steep)
+    problem, Z, X = contexts("paths")
+    est = InverseRegressor(problem, model="steep", **SHORT).fit(Z, X)
+    again = rv.load(est.save(tmp_path / "m"))
+    assert type(again.model_) is Steep
+    assert np.array_equal(again.predict_cost(Z), est.predict_cost(Z))
+    monkeypatch.delitem(MODELS, "steep")
+    with pytest.raises(InputError, match="kind 'steep' are not known"):
+        rv.load(tmp_path / "m")
+    with pytest.raises(InputError, match="A Steep has no form on disk"):
+        est.save(tmp_path / "m")
+
+
+def test_changed_bytes_never_crash_the_loader(tmp_path):
+    """Whatever byte of the index differs, the model is the same or is refused in a sentence."""
+    problem, Z, X = contexts("paths")
+    est = InverseRegressor(problem, **SHORT).fit(Z, X)
+    folder = est.save(tmp_path / "m")
+    path, rng = folder / "model.json", np.random.default_rng(0)
+    whole = path.read_bytes()
+    refused = 0
+    for _ in range(300):
+        changed = bytearray(whole)
+        changed[rng.integers(len(whole))] = rng.integers(32, 127)
+        path.write_bytes(bytes(changed))
+        try:
+            again = rv.load(folder)
+        except InputError:
+            refused += 1
+        else:
+            assert np.array_equal(again.predict_cost(Z), est.predict_cost(Z))
+    assert refused > 20
