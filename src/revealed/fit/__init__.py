@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from .certificate import Certificate as Certificate
 from .evaluation import DistanceLoss as DistanceLoss
-from .feature_models import KernelModel as KernelModel
 from .feature_models import QuadraticModel as QuadraticModel
 from .feature_models import SharedModel as SharedModel
 from .history import History as History
 from .history import StopReason as StopReason
+from .kernel_model import KernelModel as KernelModel
 from .lbfgs import lbfgs as lbfgs
 from .loss_names import Huber as Huber
 from .loss_names import Welsch as Welsch
