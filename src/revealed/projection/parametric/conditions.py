@@ -51,6 +51,8 @@ class Conditions:
         pull = sets.margins[:, None]
         low, high = (sets.entry_state == s for s in (EntryState.AT_LOWER, EntryState.AT_UPPER))
         least = _transposed_times(sets.rows.ub_rows, pull * sets.row_active)
+        self.least = pull * sets.row_active
+        """(B, m_ub): the least multipliers of inequalities."""
         own = gradient.offset + least - pull * (low.astype(float) - high)
         parts = [_of_limit(limit, len(sets)) for limit in _limits(sets)]
         self.offset = np.hstack([own, *(offset for offset, _ in parts)])
@@ -109,7 +111,7 @@ class Conditions:
         """Those of the chosen instances."""
         result = object.__new__(Conditions)
         result.__dict__.update(self.__dict__, matrix=self.matrix.take(index))
-        for name in ("offset", "state", "active", "size"):
+        for name in ("offset", "state", "active", "least", "size"):
             setattr(result, name, getattr(self, name)[index])
         return result
 

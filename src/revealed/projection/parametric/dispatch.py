@@ -22,11 +22,15 @@ import numpy as np
 from ..._common.arrays import as_costs, to_float64
 from ..._common.conic import has_clarabel, in_threads, load_clarabel, smat
 from ...errors import InputError, ShapeError
+from ..cpu.group import SHORT
+from ..cpu.spread import HARMLESS
 from ..result import Projection, ProjectionStatus, as_given
 from .alternating import EXACT, Nearest, between_limits
-from .augmented_lagrangian import by_springs
+from .augmented_lagrangian import MOST_KEPT, by_springs
+from .conditions import NOTHING, Conditions, is_shared, matrix_of
 from .conic import nearest_parameters
 from .limits import Limits, is_limited, is_semidefinite
+from .verify import Doubt, confirm, doubt_of, settle_exactly
 
 if TYPE_CHECKING:
     from ...optimality.sets import OptimalitySet
@@ -84,6 +88,7 @@ def project_parameters(
             answer.by_springs(warm, options | {"deadline": deadline})
     if method == "clarabel" or (method == "auto" and (has_clarabel() or only_cones)):
         answer.by_cones(tol, deadline, threads)
+    answer.prove(tol, deadline, exactly=method == "auto")
     return answer.result(restore, tol)
 
 
@@ -107,8 +112,37 @@ class _KernelCall:
         move = (near.point[:, : begin.shape[1]] - begin) / metric.alpha[:, None]
         point = q + (move if sets.gradient is None else sets.gradient.adjoint(move))
         miss = 0.0 if sets.soft is None else 1.0 / sets.soft
-        near = replace(near, distance=near.distance / np.sqrt(metric.alpha))
+        residual = _in_parameters(near, wide, q, sets)
+        doubtful = (near.status == ProjectionStatus.SOLVED) & ~(residual <= self._options["tol"])
+        near = replace(
+            near,
+            distance=near.distance / np.sqrt(metric.alpha),
+            residual=residual,
+            solved=near.solved & ~doubtful,
+            status=np.where(doubtful, ProjectionStatus.INACCURATE, near.status),
+        )
         return point, miss * (move**2).sum(axis=1), near
+
+
+def _in_parameters(
+    near: Projection, wide: np.ndarray, q: np.ndarray, sets: OptimalitySet
+) -> np.ndarray:
+    """(B,): the kernel's residuals, held against moves of parameters instead of costs.
+
+    An error of the lifted costs is one of the parameters over sqrt(alpha). Both are relative to the
+    move, but a short one counts as 1e-3 of the costs there and of the parameters here: beside costs
+    of 8,000 that are known, the former may be a thousand times as long.
+    """
+    assert sets.metric is not None
+    known = 0.0
+    if sets.gradient is not None:
+        known = np.abs(np.atleast_2d(sets.gradient.offset)).max(axis=1, initial=0.0)
+    size = np.maximum(np.linalg.norm(q, axis=1), np.maximum(sets.margins, known))
+    short = SHORT * np.maximum(np.linalg.norm(wide, axis=1), sets.margins)
+    scale = np.sqrt(sets.metric.alpha)
+    there = np.maximum(near.distance, short) / scale
+    here = np.maximum(np.maximum(near.distance / scale, SHORT * size), NOTHING)
+    return near.residual * np.maximum(1.0, there / here)
 
 
 class _Answer:
@@ -220,6 +254,54 @@ class _Answer:
         elif near.late:
             self.status[b] = ProjectionStatus.TIME_LIMIT
 
+    def prove(self, tol: float, deadline: float, *, exactly: bool) -> None:
+        """Take back what residuals alone do not prove (see `verify`), and settle small sets exactly
+        where that is asked for."""
+        settled = (ProjectionStatus.SOLVED, ProjectionStatus.EMPTY)
+        claimed, empty = np.isin(self.status, settled), self.status == ProjectionStatus.EMPTY
+        matrix = matrix_of(self.sets)
+        conditions = Conditions(self.sets, matrix)
+        doubt = _shared_doubt(self.sets, conditions)
+        hidden = claimed & np.where(empty, doubt.factor > HARMLESS, doubt.hides(self.residual, tol))
+        rest = hidden | (~claimed if exactly else False)
+        plain = set(self._of_rows().tolist()) if not is_semidefinite(self.sets) else set()
+        for b in np.flatnonzero(rest):
+            self._prove_one(int(b), conditions, tol, hidden[b], b in plain, deadline)
+
+    def _prove_one(
+        self,
+        b: int,
+        conditions: Conditions,
+        tol: float,
+        is_claimed: bool,
+        is_plain: bool,
+        deadline: float,
+    ) -> None:
+        if time.monotonic() > deadline:
+            self.status[b] = ProjectionStatus.TIME_LIMIT
+            return
+        own = conditions.take(np.array([b]))
+        found = settle_exactly(own, self.q[b]) if is_plain else None
+        if found is not None and found.empty:
+            self._enter_empty(np.array([b]))
+        elif found is not None:
+            self.point[b], self.distance[b] = found.point, found.distance
+            self.residual[b] = found.rounding
+            self.multipliers[b] = self._placed(found.multipliers[None])[0]
+            self.status[b] = ProjectionStatus.SOLVED
+            if not found.rounding <= tol:
+                self.status[b] = ProjectionStatus.INACCURATE
+        elif is_claimed:
+            is_empty = self.status[b] == ProjectionStatus.EMPTY
+            self.status[b] = ProjectionStatus.INACCURATE
+            if not is_plain or is_empty:
+                return
+            own_rows = self._rows_only(self.multipliers[b : b + 1])[0]
+            residual = confirm(own, self.q[b], self.point[b], own_rows, tol)
+            self.residual[b] = max(self.residual[b], min(residual, 1.0))
+            if residual <= tol:
+                self.status[b] = ProjectionStatus.SOLVED
+
     def _placed(self, multipliers: np.ndarray) -> np.ndarray:
         """Multipliers of the rows among those of the lifted rows, whose own are not known."""
         own = self.sets.rows.eq_rows.shape[0]
@@ -248,6 +330,30 @@ class _Answer:
         moved = self.distance > tol * np.maximum(np.linalg.norm(self.q, axis=1), self.sets.margins)
         doubtful = ~self.sets.qualified & moved & (self.status == ProjectionStatus.SOLVED)
         self.status[doubtful] = ProjectionStatus.UNQUALIFIED
+
+
+def _shared_doubt(sets: OptimalitySet, conditions: Conditions) -> Doubt:
+    """By how much errors may exceed residuals; found once where all instances share a matrix."""
+    p, size = sets.n_parameters, len(sets)
+
+    def found() -> Doubt:
+        return doubt_of(conditions.matrix, conditions.give, p, size)
+
+    if not is_shared(sets):
+        return found()
+    kept: dict[Any, Doubt] = sets.rows.cached("projection.doubt", dict)
+    form, gradient = sets.form, sets.gradient
+    limits = () if form is None else tuple(part.tobytes() for part in form.is_finite)
+    key = (
+        *(None if m is None else m.rows for m in (gradient, form and form.map)),
+        limits,
+        sets.soft,
+    )
+    if key not in kept:
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
+        kept[key] = found()
+    return Doubt(np.broadcast_to(kept[key].factor[:1], size))
 
 
 def _obeys(sets: OptimalitySet, point: np.ndarray) -> np.ndarray:
