@@ -16,12 +16,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/library"))
 
-from hostile_sets import KINDS, SCALES, error_of, exact_parameters, hostile_set
+from hostile_sets import KINDS, SCALES, hostile_set, is_false
 
 from revealed import ProjectionStatus, project
 
-WRONG = 1e-6
-"""A claim is false if the point is farther than this from the truth, in moves."""
+CLAIMS = (ProjectionStatus.SOLVED, ProjectionStatus.EMPTY)
 
 
 def main() -> int:
@@ -37,20 +36,11 @@ def main() -> int:
         p = project(case.q[None], case.sets, method=args.method)
         status = ProjectionStatus(int(p.status[0]))
         seen[case.kind, case.scales] += 1
-        truth = None
-        if status in (ProjectionStatus.SOLVED, ProjectionStatus.EMPTY):
-            truth = exact_parameters(case)
-        if status is ProjectionStatus.SOLVED:
-            error = float("inf") if truth is None else error_of(case, p.point[0], truth)
-            if not error <= WRONG:
-                false += 1
-                print(f"set {seed} ({case.kind}, {case.scales}): solved, {error:.1e} moves off")
-        elif status is ProjectionStatus.EMPTY:
-            if truth is not None:
-                false += 1
-                print(f"set {seed} ({case.kind}, {case.scales}): called empty")
-        else:
-            missed[case.kind, case.scales] += 1
+        wrong = is_false(case, status, p.point[0])
+        false += bool(wrong)
+        if wrong:
+            print(f"set {seed} ({case.kind}, {case.scales}): {wrong}")
+        missed[case.kind, case.scales] += status not in CLAIMS
     print("not answered    " + "".join(f"{scales:>10s}" for scales in SCALES))
     for kind in KINDS:
         shares = (missed[kind, s] / max(seen[kind, s], 1) for s in SCALES)

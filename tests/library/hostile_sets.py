@@ -4,9 +4,10 @@
                                        decision
 
 with every kind of form (features, entries tied or known, limits on parameters and costs), soft
-sets, and quadratic programs, whose gradient at the decision has an offset of its own. Rows, columns
-and features have units of up to 2^+-24, powers of two, so that the numbers are what they seem to be.
-The truth is found by Lemke's method in whole numbers. It shares no code with the library.
+sets, and quadratic programs, whose gradient at the decision has an offset of its own. Rows,
+columns and features have units of up to 2^+-24, powers of two, so that the numbers are what they
+seem to be. The truth is found by Lemke's method in whole numbers. It shares no code with the
+library.
 """
 
 from dataclasses import dataclass
@@ -16,9 +17,11 @@ from math import gcd
 import numpy as np
 
 import revealed as rv
-from revealed import EntryState
+from revealed import EntryState, ProjectionStatus
 
-SHORT = 1e-3
+WRONG = 1e-6
+"""A claim is false if the point is farther than this from the truth, in moves."""
+SHORT, SLIP = 1e-3, 1e-9
 KINDS = ("features", "tied", "known", "limits", "quadratic")
 SCALES = ("none", "rows", "columns", "features", "all")
 FREE, AT_LOWER, AT_UPPER, FIXED = range(4)
@@ -48,14 +51,26 @@ class Case:
 # --- exact arithmetic ----------------------------------------------------------------------------
 
 
-def exact_parameters(case):
+def is_false(case, status, point):
+    """What is wrong with a claim, in words; "" where nothing is. A set that is empty by less than
+    `SLIP` of its parameters, such as w >= 0 and w = -1e-11, may pass for one that is not."""
+    if status == ProjectionStatus.EMPTY:
+        return "called empty" if exact_parameters(case) is not None else ""
+    if status != ProjectionStatus.SOLVED:
+        return ""
+    truth = exact_parameters(case) or exact_parameters(case, SLIP)
+    error = np.inf if truth is None else error_of(case, point, truth)
+    return "" if error <= WRONG else f"called solved, {error:.1e} moves off"
+
+
+def exact_parameters(case, slip=0.0):
     """The nearest parameters (p,) as fractions and the square of the distance, misses of a soft set
-    included; None where nothing explains the decision.
+    included; None where nothing explains the decision, limits widened by `slip`.
 
     With multipliers y of the conditions h >= 0 (or = 0) the best w is q + S^T y, which leaves a
     linear complementarity problem in y and the multipliers of rows.
     """
-    rows, start, kinds, gives, q = _conditions(case)
+    rows, start, kinds, gives, q = _conditions(case, slip)
     n_free = len(case.A_eq)
     n_x, k, p = n_free + len(case.A_ub), len(rows), len(q)
     weights = [row[:p] for row in rows]
@@ -87,11 +102,12 @@ def exact_parameters(case):
     return w, square + sum(give * value**2 for give, value in zip(gives, y, strict=True))
 
 
-def _conditions(case):
+def _conditions(case, slip):
     """Rows over (w, v, mu - margin), values at w = q, "zero" or "signed", and 1 / soft."""
     f = Fraction
     q, margin = [f(float(v)) for v in case.q], f(float(case.margin))
     give = f(0) if case.soft is None else 1 / f(float(case.soft))
+    wider = f(slip) * f(float(max(np.abs(case.q).max(initial=0.0), case.margin)))
     rows, start, kinds, gives = [], [], [], []
     for j, state in enumerate(case.states):
         if state == FIXED:
@@ -108,7 +124,7 @@ def _conditions(case):
         own = [f(float(a)) for a in row]
         rest = [f(0)] * (len(case.A_eq) + len(case.A_ub))
         rows.append([sign * a for a in own] + rest)
-        start.append(sign * (_dot(own, q) + f(float(offset)) - f(float(bound))))
+        start.append(sign * (_dot(own, q) + f(float(offset)) - f(float(bound))) + wider)
         kinds.append("signed")
         gives.append(f(0))
     return rows, start, kinds, gives, q
@@ -227,7 +243,7 @@ def _drawn(rng, kind, scales):
     spare = side * (margin + rng.integers(0, 3, n) * column)
     wanted = A.T @ v0 + spare
     c0 = wanted - S @ w0
-    if kind in ("limits", "quadratic") or rng.random() < 0.3 and soft is not None:
+    if kind in ("limits", "quadratic") or (rng.random() < 0.3 and soft is not None):
         c0 = np.zeros(n)
     bounds = _limits(rng, kind, w0, S, c0)
     if kind == "quadratic":
@@ -238,13 +254,10 @@ def _drawn(rng, kind, scales):
     else:
         problem, form = rv.LinearProgram(**rows, lb=lb, ub=ub), _form(kind, free, S, c0, bounds)
     q = _point(rng, w0)
-    terms = lambda M, v, *more: [
-        [*zip(row, v, strict=True), *((m[j], 1) for m in more)] for j, row in enumerate(M)
-    ]  # noqa: E731,E501
     if kind == "quadratic":
-        exact = _is_exact(terms(Q, x), [[(c, 1)] for c in c0])
+        exact = _is_exact(_sums(Q, x), [[(c, 1.0)] for c in c0])
     else:
-        exact = not c0.any() or _is_exact(terms(S, w0, c0), terms(A.T, v0, spare))
+        exact = not c0.any() or _is_exact(_sums(S, w0, c0), _sums(A.T, v0, spare))
     if not exact:
         return None
     sets = rv.OptimalitySet(problem, x[None], margin, form=form, soft=soft, tol=1e-9)
@@ -282,7 +295,7 @@ def _matrix(rng, kind, n, column, powers, scales):
 
 
 def _limits(rng, kind, w0, S, c0):
-    if kind == "quadratic" or rng.random() < 0.4 and kind != "limits":
+    if kind == "quadratic" or (rng.random() < 0.4 and kind != "limits"):
         return {}
     some = lambda value: np.where(rng.random(len(value)) < 0.5, value, np.inf)  # noqa: E731
     cost = S @ w0 + c0
@@ -324,7 +337,16 @@ def _point(rng, w0):
 def _is_exact(left, right):
     """Whether S w + c0, as computed, is the right-hand side without any rounding: otherwise
     equalities would contradict each other by dust. Both are sums of products (a, b)."""
-    exact = lambda terms: sum(
-        (Fraction(float(a)) * Fraction(float(b)) for a, b in terms), Fraction(0)
-    )  # noqa: E731,E501
-    return all(exact(a) == exact(b) for a, b in zip(left, right, strict=True))
+    return all(_exact_sum(a) == _exact_sum(b) for a, b in zip(left, right, strict=True))
+
+
+def _sums(M, v, more=None):
+    """The products in M v + more, for each row."""
+    more = np.zeros(len(M)) if more is None else more
+    return [[*zip(row, v, strict=True), (m, 1.0)] for row, m in zip(M, more, strict=True)]
+
+
+def _exact_sum(products):
+    return _dot(
+        *([Fraction(float(value)) for value in side] for side in zip(*products, strict=True))
+    )

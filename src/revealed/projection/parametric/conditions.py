@@ -74,9 +74,10 @@ class Conditions:
     def residual(self, q: np.ndarray, x: np.ndarray, forces: np.ndarray) -> Judged:
         """How far x (B, N) and forces (B, k) of the conditions are from the answer for q (B, p).
 
-        The same three misses as in `conic.residual_of`: conditions unmet and gradient left over,
-        against the length of the move; the products of slacks and forces against its square. A
-        move that is nothing leaves nothing to gain, whatever the last two say.
+        The same misses as in `conic.residual_of`: conditions unmet, gradient left over and the
+        smaller of slack and force, against the length of the move; the products of slacks and
+        forces against its square. A move that is nothing leaves nothing to gain, whatever the last
+        three say.
         """
         p = self.n_parameters
         y = self.allowed(forces)
@@ -90,10 +91,12 @@ class Conditions:
         pull[:, :p] -= move
         pull[:, p + self.n_equalities :] += hold
         gap = np.abs((inside * y).sum(axis=1) + (spare.clip(min=0) * hold).sum(axis=1))
+        both = _largest(np.minimum(np.abs(inside), np.abs(y)))
         moved = np.sqrt((move**2).sum(axis=1) + (self.give * y**2).sum(axis=1))
         size = np.maximum(np.linalg.norm(q, axis=1), self.size)
         yard = np.maximum(np.maximum(moved, SHORT * size), NOTHING)
-        to_gain = np.minimum(np.maximum(_largest(pull) / yard, gap / yard**2), moved / yard)
+        missed = np.maximum(np.maximum(_largest(pull), both) / yard, gap / yard**2)
+        to_gain = np.minimum(missed, moved / yard)
         return Judged(np.maximum(unmet / yard, to_gain), moved)
 
     def prove_empty(self, q: np.ndarray, forces: np.ndarray) -> np.ndarray:

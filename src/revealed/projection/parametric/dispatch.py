@@ -257,13 +257,16 @@ class _Answer:
     def prove(self, tol: float, deadline: float, *, exactly: bool) -> None:
         """Take back what residuals alone do not prove (see `verify`), and settle small sets exactly
         where that is asked for."""
+        if not len(self.q):
+            return
         settled = (ProjectionStatus.SOLVED, ProjectionStatus.EMPTY)
         claimed, empty = np.isin(self.status, settled), self.status == ProjectionStatus.EMPTY
-        matrix = matrix_of(self.sets)
-        conditions = Conditions(self.sets, matrix)
-        doubt = _shared_doubt(self.sets, conditions)
+        doubt = _doubt(self.sets)
         hidden = claimed & np.where(empty, doubt.factor > HARMLESS, doubt.hides(self.residual, tol))
         rest = hidden | (~claimed if exactly else False)
+        if not rest.any():
+            return
+        conditions = Conditions(self.sets, matrix_of(self.sets))
         plain = set(self._of_rows().tolist()) if not is_semidefinite(self.sets) else set()
         for b in np.flatnonzero(rest):
             self._prove_one(int(b), conditions, tol, hidden[b], b in plain, deadline)
@@ -332,28 +335,24 @@ class _Answer:
         self.status[doubtful] = ProjectionStatus.UNQUALIFIED
 
 
-def _shared_doubt(sets: OptimalitySet, conditions: Conditions) -> Doubt:
+def _doubt(sets: OptimalitySet) -> Doubt:
     """By how much errors may exceed residuals; found once where all instances share a matrix."""
-    p, size = sets.n_parameters, len(sets)
+    p, n = sets.n_parameters, sets.rows.n_variables
 
     def found() -> Doubt:
-        return doubt_of(conditions.matrix, conditions.give, p, size)
+        return doubt_of(matrix_of(sets), n, 0.0 if sets.soft is None else 1.0 / sets.soft, p)
 
     if not is_shared(sets):
-        return found()
+        return found().over(len(sets))
     kept: dict[Any, Doubt] = sets.rows.cached("projection.doubt", dict)
-    form, gradient = sets.form, sets.gradient
+    form, maps = sets.form, (sets.gradient, sets.form and sets.form.map)
     limits = () if form is None else tuple(part.tobytes() for part in form.is_finite)
-    key = (
-        *(None if m is None else m.rows for m in (gradient, form and form.map)),
-        limits,
-        sets.soft,
-    )
+    key = (*(None if own is None else own.rows for own in maps), limits, sets.soft)
     if key not in kept:
         if len(kept) >= MOST_KEPT:
             kept.clear()
         kept[key] = found()
-    return Doubt(np.broadcast_to(kept[key].factor[:1], size))
+    return kept[key].over(len(sets))
 
 
 def _obeys(sets: OptimalitySet, point: np.ndarray) -> np.ndarray:

@@ -34,35 +34,45 @@ SHIFT = 1e-12
 SETTLED = 1e-2
 """The last correction may change parameters by this share of the tolerance."""
 LARGEST_SYSTEM = 3000
+NEAR = 1e-7
+"""A condition this near to being tight, relative to its terms, is taken to be at first."""
+SIGN = 1e-13
+"""What a sum may be on the wrong side of 0, relative to its terms: rounding."""
+CHANGES = 6
+"""Times that what binds may be corrected."""
 
 
 class Doubt(NamedTuple):
     """By how much the errors of a batch may exceed residuals."""
 
     factor: np.ndarray
-    """(B,), at least 1."""
+    """(1 or B,), at least 1."""
+
+    def over(self, size: int) -> Doubt:
+        """The same for a batch of this size."""
+        return Doubt(np.broadcast_to(self.factor, size))
 
     def hides(self, residual: np.ndarray, tol: float) -> np.ndarray:
         """(B,): whether an answer with this residual may be off by more than tolerances allow."""
         return (self.factor > HOPELESS) | (residual * self.factor > HARMLESS * tol)
 
 
-def doubt_of(matrix: Rows, give: np.ndarray, n_parameters: int, size: int) -> Doubt:
-    """The factors of all instances. A quick bound, the square of the range of all entries, is
-    enough where it is harmless; that spares batches in which each instance has a matrix."""
-    entries = np.abs(matrix.data)
-    soft = np.sqrt(give[give > 0])
+def doubt_of(matrix: Rows, n_soft: int, give: float, n_parameters: int) -> Doubt:
+    """The factors of conditions G (k, N), the first `n_soft` of which yield by `give` to a unit of
+    force. A quick bound, the square of the range of all entries, is enough where it is harmless;
+    that spares batches in which each instance has a matrix of its own."""
+    entries, soft = np.abs(matrix.data), np.full(n_soft if give else 0, np.sqrt(give))
     with np.errstate(divide="ignore", over="ignore"):
         known = np.where(entries > 0, entries, np.inf).min(axis=1, initial=np.inf)
         low = np.minimum(known, soft.min(initial=np.inf))
         high = np.maximum(entries.max(axis=1, initial=0.0), soft.max(initial=0.0))
         factor = np.where(high > 0, (high / low) ** 2, 1.0)
     for b in np.flatnonzero(factor > HARMLESS):
-        factor[b] = _spread(matrix, b, give, n_parameters)
-    return Doubt(np.broadcast_to(np.maximum(factor, 1.0), size))
+        factor[b] = _spread(matrix, b, soft, n_parameters)
+    return Doubt(np.maximum(factor, 1.0))
 
 
-def _spread(matrix: Rows, b: int, give: np.ndarray, p: int) -> float:
+def _spread(matrix: Rows, b: int, soft: np.ndarray, p: int) -> float:
     """By how much an error of parameters may exceed the largest miss, of conditions or of what
     forces leave over.
 
@@ -73,9 +83,8 @@ def _spread(matrix: Rows, b: int, give: np.ndarray, p: int) -> float:
     """
     k, n = matrix.shape
     row = np.repeat(np.arange(k), np.diff(matrix.indptr))
-    soft = np.flatnonzero(give > 0)
-    value = np.concatenate([np.abs(matrix.data[b]), np.sqrt(give[soft])])
-    row = np.concatenate([row, soft])
+    value = np.concatenate([np.abs(matrix.data[b]), soft])
+    row = np.concatenate([row, np.arange(len(soft))])
     column = np.concatenate([matrix.indices, n + np.arange(len(soft))])
     there = value > 0
     logs, row, column = np.log(value[there]), row[there], column[there]
@@ -116,25 +125,38 @@ def confirm(
     x[p + m_eq :] -= own.least[0]
     if not np.isfinite(x).all() or len(x) + own.offset.shape[1] > LARGEST_SYSTEM:
         return np.inf
-    G = own.matrix.matrix(0)
-    h = G @ x + own.offset[0]
-    terms = abs(G) @ np.abs(x) + np.abs(own.offset[0])
-    asked = own.state[0] != EntryState.FIXED
-    tight = asked & ((own.state[0] == EntryState.FREE) | (np.abs(h) <= 1e-7 * terms))
-    tight |= asked & (own.give > 0) & (own._met(h[None])[0] != h)
+    G, state = own.matrix.matrix(0), own.state[0]
     size = max(float(np.linalg.norm(q)), own.size[0])
     yard = max(float(np.linalg.norm(point - q)), SHORT * size, NOTHING)
-    free = np.ones(len(x), bool)
-    spare = x[p + m_eq :]
-    free[p + m_eq :] = own.active[0] & (spare > 1e-9 * np.abs(x).max())
-    solved = _system(G, own, q, tight, free)
-    if solved is None:
-        return np.inf
-    found, forces, last = solved
-    if last > SETTLED * tol * yard:
-        return np.inf
-    judged = own.residual(q[None], found[None], forces[None])
-    return max(float(judged.residual[0]), float(np.linalg.norm(found[:p] - point)) / yard)
+    asked, equal = state != EntryState.FIXED, state == EntryState.FREE
+    side = np.where(state == EntryState.AT_UPPER, -1.0, 1.0)
+    h, terms = _values(G, x, own.offset[0])
+    tight = asked & (equal | (np.abs(h) <= NEAR * terms) | (side * h < 0))
+    rows = np.arange(len(x)) >= p + m_eq
+    free = ~rows
+    free[rows] = own.active[0] & (x[rows] > NEAR * np.abs(x).max())
+    for _ in range(CHANGES):
+        solved = _system(G, own, q, tight, free)
+        if solved is None or solved[2] > SETTLED * tol * yard:
+            return np.inf
+        x, forces, _ = solved
+        h, terms = _values(G, x, own.offset[0] + own.give * forces)
+        pull, pulls = _values(G.T, forces, 0.0)
+        broken = asked & ~tight & (side * h < -SIGN * terms)
+        loose = tight & ~equal & (side * forces < 0)
+        held = rows & ~free & np.append(np.zeros(p + m_eq, bool), own.active[0])
+        short = held & (pull > SIGN * pulls)
+        below = rows & free & (x < 0)
+        if not (broken | loose).any() and not (short | below).any():
+            judged = own.residual(q[None], x[None], forces[None])
+            return max(float(judged.residual[0]), float(np.linalg.norm(x[:p] - point)) / yard)
+        tight, free = (tight | broken) & ~loose, (free | short) & ~below
+    return np.inf
+
+
+def _values(A: Any, x: np.ndarray, offset: Any) -> tuple[np.ndarray, np.ndarray]:
+    """A x + offset, and the size of the terms of each sum."""
+    return A @ x + offset, abs(A) @ np.abs(x) + np.abs(offset)
 
 
 def _system(
