@@ -112,7 +112,7 @@ class _KernelCall:
         move = (near.point[:, : begin.shape[1]] - begin) / metric.alpha[:, None]
         point = q + (move if sets.gradient is None else sets.gradient.adjoint(move))
         miss = 0.0 if sets.soft is None else 1.0 / sets.soft
-        residual = _in_parameters(near, wide, q, sets)
+        residual = near.residual * _in_parameters(near, wide, q, sets)
         doubtful = (near.status == ProjectionStatus.SOLVED) & ~(residual <= self._options["tol"])
         near = replace(
             near,
@@ -127,7 +127,8 @@ class _KernelCall:
 def _in_parameters(
     near: Projection, wide: np.ndarray, q: np.ndarray, sets: OptimalitySet
 ) -> np.ndarray:
-    """(B,): the kernel's residuals, held against moves of parameters instead of costs.
+    """(B,), at least 1: by how much the kernel's residuals grow when they are held against moves of
+    parameters instead of costs.
 
     An error of the lifted costs is one of the parameters over sqrt(alpha). Both are relative to the
     move, but a short one counts as 1e-3 of the costs there and of the parameters here: beside costs
@@ -142,7 +143,7 @@ def _in_parameters(
     scale = np.sqrt(sets.metric.alpha)
     there = np.maximum(near.distance, short) / scale
     here = np.maximum(np.maximum(near.distance / scale, SHORT * size), NOTHING)
-    return near.residual * np.maximum(1.0, there / here)
+    return np.maximum(1.0, there / here)
 
 
 class _Answer:
@@ -158,6 +159,8 @@ class _Answer:
         self.multipliers = np.zeros((size, m))
         self.steps = np.zeros(size, np.int64)
         self.status = np.full(size, ProjectionStatus.INACCURATE, np.int8)
+        self.is_proved = np.zeros(size, bool)
+        """Whether the kernel's own proof for plain sets covers the answer."""
 
     def by_kernel(self, warm: np.ndarray | None, options: dict[str, Any]) -> None:
         """Fill in the instances of which rows and signs tell all; go between them and semidefinite
@@ -170,6 +173,7 @@ class _Answer:
             return
         outside = ready[~_obeys(sets[ready], point)]
         self.status[outside], self.residual[outside] = ProjectionStatus.INACCURATE, np.inf
+        self.is_proved[outside] = False
         if outside.size and is_semidefinite(sets):
             exact = _KernelCall(sets, options | {"tol": EXACT, "method": "kernel"})
             self._between_limits(outside, exact, options["tol"])
@@ -222,6 +226,9 @@ class _Answer:
         self.point[ready], self.distance[ready] = point, near.distance
         self.residual[ready], self.multipliers[ready] = near.residual, near.multipliers
         self.steps[ready], self.status[ready] = near.iterations, near.status
+        # With directions in between, the kernel's costs are not those that its proof is about.
+        metric = self.sets.metric
+        self.is_proved[ready] = near.solved & (metric is not None and metric.directions is None)
 
     def by_cones(self, tol: float, deadline: float, threads: int | None) -> None:
         """Fill in the others, one by one."""
@@ -262,7 +269,8 @@ class _Answer:
         settled = (ProjectionStatus.SOLVED, ProjectionStatus.EMPTY)
         claimed, empty = np.isin(self.status, settled), self.status == ProjectionStatus.EMPTY
         doubt = _doubt(self.sets)
-        hidden = claimed & np.where(empty, doubt.factor > HARMLESS, doubt.hides(self.residual, tol))
+        hidden = np.where(empty, doubt.factor > HARMLESS, doubt.hides(self.residual, tol))
+        hidden &= claimed & ~self.is_proved
         rest = hidden | (~claimed if exactly else False)
         if not rest.any():
             return
