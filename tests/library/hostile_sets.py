@@ -21,7 +21,7 @@ from revealed import EntryState, ProjectionStatus
 
 WRONG = 1e-6
 """A claim is false if the point is farther than this from the truth, in moves."""
-SHORT, SLIP = 1e-3, 1e-9
+SHORT, SLIP = 1e-3, 1e-8
 KINDS = ("features", "tied", "known", "limits", "quadratic")
 SCALES = ("none", "rows", "columns", "features", "all")
 FREE, AT_LOWER, AT_UPPER, FIXED = range(4)
@@ -53,7 +53,8 @@ class Case:
 
 def is_false(case, status, point):
     """What is wrong with a claim, in words; "" where nothing is. A set that is empty by less than
-    `SLIP` of its parameters, such as w >= 0 and w = -1e-11, may pass for one that is not."""
+    `SLIP`, the tolerance of projections, of its parameters, such as w >= 0 and w = -1e-11, may pass
+    for one that is not."""
     if status == ProjectionStatus.EMPTY:
         return "called empty" if exact_parameters(case) is not None else ""
     if status != ProjectionStatus.SOLVED:

@@ -38,6 +38,8 @@ NEAR = 1e-7
 """A condition this near to being tight, relative to its terms, is taken to be at first."""
 SIGN = 1e-13
 """What a sum may be on the wrong side of 0, relative to its terms: rounding."""
+EQUAL = 1e-12
+"""What a sum that must be 0 may be off, relative to its terms."""
 CHANGES = 6
 """Times that what binds may be corrected."""
 
@@ -136,7 +138,7 @@ def confirm(
     free = ~rows
     free[rows] = own.active[0] & (x[rows] > NEAR * np.abs(x).max())
     for _ in range(CHANGES):
-        solved = _system(G, own, q, tight, free)
+        solved = _system(own, q, tight, free, x)
         if solved is None or solved[2] > SETTLED * tol * yard:
             return np.inf
         x, forces, _ = solved
@@ -148,6 +150,14 @@ def confirm(
         short = held & (pull > SIGN * pulls)
         below = rows & free & (x < 0)
         if not (broken | loose).any() and not (short | below).any():
+            if float(np.linalg.norm(x[:p] - q)) <= SETTLED * tol * yard:
+                forces, pull = np.zeros(len(forces)), np.zeros(len(pull))  # nothing pushes
+            pulls = pulls + abs(G).T @ np.full(len(forces), np.abs(forces).max(initial=0.0))
+            exact = (np.abs(h) <= EQUAL * terms)[tight & (own.give == 0)].all()
+            if not (
+                exact and (np.abs(pull) <= EQUAL * pulls)[(np.arange(len(x)) >= p) & free].all()
+            ):
+                return np.inf
             judged = own.residual(q[None], x[None], forces[None])
             return max(float(judged.residual[0]), float(np.linalg.norm(x[:p] - point)) / yard)
         tight, free = (tight | broken) & ~loose, (free | short) & ~below
@@ -160,44 +170,51 @@ def _values(A: Any, x: np.ndarray, offset: Any) -> tuple[np.ndarray, np.ndarray]
 
 
 def _system(
-    G: Any, own: Conditions, q: np.ndarray, tight: np.ndarray, free: np.ndarray
+    own: Conditions, q: np.ndarray, tight: np.ndarray, free: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float] | None:
     """x and forces with tight conditions equal, other forces 0 and multipliers that are not free 0;
-    and the length of the last correction of the parameters. None where that cannot be solved."""
+    and the length of the last correction of the parameters. None where that cannot be solved.
+
+    Multipliers of rows are often not unique. Corrections of those at the `start` leave them as they
+    were in directions that change nothing, so that they still obey what is not tight.
+    """
     p, columns, rows = own.n_parameters, np.flatnonzero(free), np.flatnonzero(tight)
-    part = sparse.csc_array(G[rows][:, columns])
-    weight = (columns < p).astype(float)
-    give = -own.give[rows]
+    part: Any = sparse.csr_array(own.matrix.matrix(0))[rows][:, columns]
+    is_parameter = columns < p
     K: Any = sparse.bmat(
-        [[sparse.diags_array(weight), -part.T], [-part, sparse.diags_array(give)]], format="csc"
+        [
+            [sparse.diags_array(is_parameter.astype(float)), -part.T],
+            [-part, sparse.diags_array(-own.give[rows])],
+        ],
+        format="csc",
     )
     even = _even(K)
-    E = sparse.diags_array(even)
-    exact = sparse.csc_array(E @ K @ E)
+    scaled: Any = sparse.diags_array(even)
+    exact = sparse.csc_array(scaled @ K @ scaled)
     shift = np.concatenate([np.full(len(columns), SHIFT), np.full(len(rows), -SHIFT)])
-    right = even * np.concatenate(
-        [np.where(columns < p, np.append(q, 0.0)[np.minimum(columns, p)], 0.0), own.offset[0, rows]]
-    )
+    wanted = np.zeros(len(columns))
+    wanted[is_parameter] = q[columns[is_parameter]]
+    right = np.asarray(even * np.concatenate([wanted, own.offset[0, rows]]), np.longdouble)
     try:
         factor = splu(sparse.csc_matrix(exact + sparse.diags_array(shift)))
     except RuntimeError:
         return None
-    t, change = np.zeros(len(right)), np.zeros(len(right))
-    coordinates = sparse.coo_array(exact)
-    entries = coordinates.data.astype(np.longdouble)
+    entries = sparse.coo_array(exact)
+    values, (line, place) = entries.data.astype(np.longdouble), entries.coords
+    t = np.asarray(np.concatenate([start[columns], np.zeros(len(rows))]) / even, np.longdouble)
+    change = np.zeros(len(t))
     with np.errstate(over="ignore", invalid="ignore"):
-        t = t.astype(np.longdouble)
         for _ in range(REFINEMENTS):
-            left = right.astype(np.longdouble)
-            np.subtract.at(left, coordinates.coords[0], entries * t[coordinates.coords[1]])
-            change = factor.solve(left.astype(float))
+            left = right.copy()
+            np.subtract.at(left, line, values * t[place])
+            change = factor.solve(np.asarray(left, float))
             t = t + change
     t, change = np.asarray(even * t, float), even * change
     if not (np.isfinite(t).all() and np.isfinite(change).all()):
         return None
     x, forces = np.zeros(len(free)), np.zeros(own.offset.shape[1])
     x[columns], forces[rows] = t[: len(columns)], t[len(columns) :]
-    return x, forces, float(np.linalg.norm(change[: len(columns)][columns < p]))
+    return x, forces, float(np.linalg.norm(change[: len(columns)][is_parameter]))
 
 
 def _even(K: Any) -> np.ndarray:
