@@ -28,7 +28,7 @@ from revealed.importers import read_mps
 
 AGREE = 1e-7
 """Objectives, relative to 1 + |objective|."""
-NOTHING = 1e-9
+NOTHING = 1e-10
 """What rows are broken by in all, relative, below which a decision counts as feasible."""
 
 

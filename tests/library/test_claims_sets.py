@@ -52,7 +52,7 @@ def test_without_proof_some_claims_would_be_false(monkeypatch):
 @pytest.mark.parametrize("seed", range(60))
 def test_the_truth_about_hostile_sets_is_true(seed):
     """Nothing that obeys the conditions is nearer: the gradient at the truth leads nowhere lower.
-    By the definition, in exact arithmetic, along many directions that stay within the conditions."""
+    By the definition, in exact arithmetic."""
     case = hostile_set(20_000 + seed)
     truth = exact_parameters(case)
     if truth is None:

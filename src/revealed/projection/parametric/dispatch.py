@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 METHODS = ("auto", "kernel", "clarabel")
 WITHIN = 1e-9
 """How far beyond a limit, relative to its size, an answer of the kernel may be."""
+ROUNDING = float(np.finfo(np.float64).eps)
 MANY = 100
 """Instances for the conic solver in one call from which the caller is told why it takes long."""
 
@@ -112,7 +113,7 @@ class _KernelCall:
         move = (near.point[:, : begin.shape[1]] - begin) / metric.alpha[:, None]
         point = q + (move if sets.gradient is None else sets.gradient.adjoint(move))
         miss = 0.0 if sets.soft is None else 1.0 / sets.soft
-        residual = near.residual * _in_parameters(near, wide, q, sets)
+        residual = _in_parameters(near, wide, q, sets)
         doubtful = (near.status == ProjectionStatus.SOLVED) & ~(residual <= self._options["tol"])
         near = replace(
             near,
@@ -127,23 +128,25 @@ class _KernelCall:
 def _in_parameters(
     near: Projection, wide: np.ndarray, q: np.ndarray, sets: OptimalitySet
 ) -> np.ndarray:
-    """(B,), at least 1: by how much the kernel's residuals grow when they are held against moves of
-    parameters instead of costs.
+    """(B,): the kernel's residuals, held against moves of parameters instead of costs.
 
     An error of the lifted costs is one of the parameters over sqrt(alpha). Both are relative to the
     move, but a short one counts as 1e-3 of the costs there and of the parameters here: beside costs
-    of 8,000 that are known, the former may be a thousand times as long.
+    of 8,000 that are known, the former may be a thousand times as long. And moves of parameters are
+    differences of costs, times S^T / alpha, so that the rounding of the costs grows as much.
     """
     assert sets.metric is not None
-    known = 0.0
+    known, slope = 0.0, 1.0
     if sets.gradient is not None:
         known = np.abs(np.atleast_2d(sets.gradient.offset)).max(axis=1, initial=0.0)
+        slope = np.linalg.norm(sets.gradient.rows.data, axis=1)
     size = np.maximum(np.linalg.norm(q, axis=1), np.maximum(sets.margins, known))
-    short = SHORT * np.maximum(np.linalg.norm(wide, axis=1), sets.margins)
-    scale = np.sqrt(sets.metric.alpha)
-    there = np.maximum(near.distance, short) / scale
+    length = np.maximum(np.linalg.norm(wide, axis=1), sets.margins)
+    alpha, scale = sets.metric.alpha, np.sqrt(sets.metric.alpha)
+    there = np.maximum(near.distance, SHORT * length) / scale
     here = np.maximum(np.maximum(near.distance / scale, SHORT * size), NOTHING)
-    return np.maximum(1.0, there / here)
+    rounding = ROUNDING * (length + near.distance) * slope / alpha / here
+    return near.residual * np.maximum(1.0, there / here) + rounding
 
 
 class _Answer:
