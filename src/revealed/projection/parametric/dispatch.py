@@ -30,7 +30,7 @@ from .augmented_lagrangian import MOST_KEPT, by_springs
 from .conditions import NOTHING, Conditions, is_shared, matrix_of
 from .conic import nearest_parameters
 from .limits import Limits, is_limited, is_semidefinite
-from .verify import Doubt, confirm, doubt_of, settle_exactly
+from .verify import BEYOND_FLOATS, Doubt, confirm, doubt_of, settle_exactly
 
 if TYPE_CHECKING:
     from ...optimality.sets import OptimalitySet
@@ -278,43 +278,44 @@ class _Answer:
         if not rest.any():
             return
         conditions = Conditions(self.sets, matrix_of(self.sets))
-        plain = set(self._of_rows().tolist()) if not is_semidefinite(self.sets) else set()
+        is_plain = np.zeros(len(self.q), bool)  # of rows and signs, which `verify` knows
+        if not is_semidefinite(self.sets):
+            is_plain[self._of_rows()] = True
+        sound = doubt.factor <= BEYOND_FLOATS
         for b in np.flatnonzero(rest):
-            self._prove_one(int(b), conditions, tol, hidden[b], b in plain, deadline)
+            own = conditions.take(np.array([b])) if is_plain[b] else None
+            if time.monotonic() > deadline:
+                self.status[b] = ProjectionStatus.TIME_LIMIT
+            elif not (own is not None and self._enter_exact(int(b), own, tol)) and hidden[b]:
+                self._enter_confirmed(int(b), own if sound[b] else None, tol)
 
-    def _prove_one(
-        self,
-        b: int,
-        conditions: Conditions,
-        tol: float,
-        is_claimed: bool,
-        is_plain: bool,
-        deadline: float,
-    ) -> None:
-        if time.monotonic() > deadline:
-            self.status[b] = ProjectionStatus.TIME_LIMIT
-            return
-        own = conditions.take(np.array([b]))
-        found = settle_exactly(own, self.q[b]) if is_plain else None
-        if found is not None and found.empty:
+    def _enter_exact(self, b: int, own: Conditions, tol: float) -> bool:
+        """Settle an instance in exact arithmetic; whether it is small enough for that."""
+        found = settle_exactly(own, self.q[b])
+        if found is None:
+            return False
+        if found.empty:
             self._enter_empty(np.array([b]))
-        elif found is not None:
-            self.point[b], self.distance[b] = found.point, found.distance
-            self.residual[b] = found.rounding
-            self.multipliers[b] = self._placed(found.multipliers[None])[0]
+            return True
+        self.point[b], self.distance[b] = found.point, found.distance
+        self.residual[b] = found.rounding
+        self.multipliers[b] = self._placed(found.multipliers[None])[0]
+        exact = found.rounding <= tol
+        self.status[b] = ProjectionStatus.SOLVED if exact else ProjectionStatus.INACCURATE
+        return True
+
+    def _enter_confirmed(self, b: int, own: Conditions | None, tol: float) -> None:
+        """Leave an instance solved if the system of what binds confirms it; nothing confirms that
+        a set is empty, nor what `own` conditions do not tell."""
+        is_empty = self.status[b] == ProjectionStatus.EMPTY
+        self.status[b] = ProjectionStatus.INACCURATE
+        if own is None or is_empty:
+            return
+        multipliers = self._rows_only(self.multipliers[b : b + 1])[0]
+        residual = confirm(own, self.q[b], self.point[b], multipliers, tol)
+        self.residual[b] = max(self.residual[b], min(residual, 1.0))
+        if residual <= tol:
             self.status[b] = ProjectionStatus.SOLVED
-            if not found.rounding <= tol:
-                self.status[b] = ProjectionStatus.INACCURATE
-        elif is_claimed:
-            is_empty = self.status[b] == ProjectionStatus.EMPTY
-            self.status[b] = ProjectionStatus.INACCURATE
-            if not is_plain or is_empty:
-                return
-            own_rows = self._rows_only(self.multipliers[b : b + 1])[0]
-            residual = confirm(own, self.q[b], self.point[b], own_rows, tol)
-            self.residual[b] = max(self.residual[b], min(residual, 1.0))
-            if residual <= tol:
-                self.status[b] = ProjectionStatus.SOLVED
 
     def _placed(self, multipliers: np.ndarray) -> np.ndarray:
         """Multipliers of the rows among those of the lifted rows, whose own are not known."""

@@ -34,6 +34,8 @@ SHIFT = 1e-12
 SETTLED = 1e-2
 """The last correction may change parameters by this share of the tolerance."""
 LARGEST_SYSTEM = 3000
+BEYOND_FLOATS = 1e14
+"""A factor from which not even the system of what binds can be solved to a digit."""
 NEAR = 1e-7
 """A condition this near to being tight, relative to its terms, is taken to be at first."""
 SIGN = 1e-13
