@@ -83,8 +83,9 @@ def test_costs_are_said_to_explain_only_the_best_decisions(first):
     unanswered, others = 0, 0
     for seed in range(first, first + 60):
         p = hostile(40_000 + seed, curved=False)
-        if p.truth == INFEASIBLE:
-            continue
+        used = np.abs(p.c[p.c != 0])
+        if p.truth == INFEASIBLE or not used.size or used.min() < 1e-6 * used.max():
+            continue  # a cost is contained if one within 1e-8 of its length is
         problem = rv.LinearProgram(**p.constraints)
         if problem.constraint_violation(p.x[None])[0] > 1e-9:
             continue
