@@ -72,7 +72,7 @@ def doubt_of(matrix: Rows, n_soft: int, give: float, n_parameters: int) -> Doubt
         high = np.maximum(entries.max(axis=1, initial=0.0), soft.max(initial=0.0))
         factor = np.where(high > 0, (high / low) ** 2, 1.0)
     for b in np.flatnonzero(factor > HARMLESS):
-        factor[b] = _spread(matrix, b, soft, n_parameters)
+        factor[b] = _spread(matrix, int(b), soft, n_parameters)
     return Doubt(np.maximum(factor, 1.0))
 
 
