@@ -69,6 +69,16 @@ def test_the_truth_about_hostile_sets_is_true(seed):
     assert len(q) == len(w)
 
 
+def test_a_decision_without_choice_is_explained_by_anything():
+    """Every entry is fixed, so that exact arithmetic has nothing to solve."""
+    problem = rv.LinearProgram(A_ub=[[1.0, 1.0]], b_ub=[9.0], lb=[1.0, 2.0], ub=[1.0, 2.0])
+    form = CostForm.features(np.array([[0.0], [-3.0]]))
+    sets = OptimalitySet(problem, [[1.0, 2.0]], 1e-6, form=form, soft=2.0**20)
+    near = rv.project([[2.2]], sets)
+    assert near.solved.all()
+    np.testing.assert_array_equal(near.point, [[2.2]])
+
+
 def features_in_odd_units(rng, units):
     """A grid whose edges have four features in these units, and sets of paths."""
     grid = rv.problems.grid_shortest_path(4, 4)

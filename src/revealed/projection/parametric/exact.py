@@ -108,6 +108,8 @@ class _Complementarity:
             s * (self.start[a - self.n_rows] if a >= self.n_rows else _ZERO)
             for a, s in self.unknowns
         ]
+        if not self.unknowns:  # nothing is asked, so q is its own answer
+            return self.q, [], _ZERO
         z = lemke(M, r)
         if not z:
             return None if z is None else ()
