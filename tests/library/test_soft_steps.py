@@ -12,8 +12,9 @@ import torch
 
 import revealed as rv
 from revealed.projection.cpu import kernel
-from revealed.projection.triton import DeviceSets, launch, project_on_device, twin
-from revealed.projection.triton.lockstep import Factor, load_instances
+from revealed.projection.torch_dense import newton as twin
+from revealed.projection.torch_dense.instances import Factor, load_instances
+from revealed.projection.triton import DeviceSets, launch, project_on_device
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,7 @@ def solve_paths_on_device(
     slots = slots_of(problem, costs.device)
     ends = ends_of(problem.structure, costs.device)
     if not len(costs) or not _by_kernel(costs, method):
-        from .twin import solve_by_twin
+        from .plain import solve_by_twin
 
         return solve_by_twin(costs, slots, *ends)
     return _launch(costs, slots, ends, launch or Launch())

@@ -159,8 +159,8 @@ def _kernels() -> tuple[Any, Any]:
     import triton.language as tl  # pyright: ignore[reportMissingImports]
 
     from .certify import certify_kernel
+    from .fallback import rescue_kernel
     from .first import first_kernel
-    from .rescue import rescue_kernel
 
     kernels = SimpleNamespace(first=first_kernel, certify=certify_kernel, rescue=rescue_kernel)
     return kernels, tl

@@ -83,7 +83,7 @@ def project_on_device(
     if method == "auto" and sets.device.type == "cpu":
         answer = _by_cpu(costs, sets, tol, max_iter, lines, threads)
     else:
-        from .twin import project_by_twin
+        from ..torch_dense.newton import project_by_twin
 
         answer = project_by_twin(costs, sets, tol=tol, max_iter=max_iter, start=lines)
         answer = _without_doubtful(answer, costs, sets, tol)

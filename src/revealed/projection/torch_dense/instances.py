@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..cpu.group import SHORT
-from .plan import Dense
+from ..triton.plan import Dense
 
 
 @dataclass(eq=False)

@@ -8,7 +8,7 @@ cannot be captured in a graph. Letters as in `lockstep`.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,9 +16,11 @@ from torch import Tensor
 from ..cpu.kernel import INTERIOR_STEPS, PATIENCE, QUICK_STEPS, SOFT_STEPS, STILL, plan_stages
 from ..cpu.newton import EXACT, MOVES, RIDGE, SLOPE, SOFT_SLOPE, SOFTENING, SPRING, TRIALS, Pace
 from ..result import Projection, ProjectionStatus
-from .lockstep import Factor, Instances, conditions, load_instances, residual
-from .sets import DeviceSets
-from .twin_interior import interior
+from .instances import Factor, Instances, conditions, load_instances, residual
+from .interior import interior
+
+if TYPE_CHECKING:
+    from ..triton.sets import DeviceSets
 
 ROOM = 1 << 28
 """Numbers that the matrices of a chunk of instances may take."""

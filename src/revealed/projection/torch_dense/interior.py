@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..cpu.interior import RIDGE, START
-from .lockstep import Factor, Instances
+from .instances import Factor, Instances
 
 
 def interior(at: Instances, cap: int, goal: float) -> Tensor:
