@@ -134,7 +134,7 @@ def test_the_package_works_where_nothing_may_be_written(tmp_path):
         "def refuse(self, *args, **options): raise PermissionError(13, 'no', str(self))\n"
         "pathlib.Path.mkdir = refuse\n"
         "import revealed._common.compiled as compiled\n"
-        "assert compiled._CACHE is None\n"
+        "assert compiled.cache_folder('revealed') is None\n"
         "@compiled.kernel\n"
         "def double(x): return 2.0 * x\n"
         "assert double(2.0) == 4.0\n"
