@@ -22,9 +22,10 @@ It takes one factorisation more, so it is done where `spread` says that cosines 
 import numpy as np
 
 from ..._common.compiled import kernel
+from ..constants import SHORT
 from .analysis import Analysis
 from .factor import factorise, solve
-from .group import SHORT, Job, unit_of
+from .group import Job, unit_of
 from .kernel import Work
 from .simd import token
 from .spread import PRIME

@@ -17,7 +17,7 @@ import numpy as np
 from ..._common.affine import AffineMap, scaled_identity
 from ..._common.rows import Rows, frozen
 from ...optimality.active_set import EntryState
-from ..cpu.group import SHORT
+from ..constants import SHORT
 
 if TYPE_CHECKING:
     from ...optimality.sets import OptimalitySet

@@ -18,7 +18,7 @@ from scipy import sparse
 from ..._common.conic import Cone, ConicAnswer, conditions_left, onto_cones, rows_of, solve_best
 from ..._common.polish import polished
 from ...optimality.active_set import EntryState
-from ..cpu.group import SHORT
+from ..constants import SHORT
 from .conditions import EMPTY_PROOF, NOTHING
 
 if TYPE_CHECKING:

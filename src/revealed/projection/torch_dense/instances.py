@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from ..cpu.group import SHORT
+from ..constants import SHORT
 from ..triton.plan import Dense
 
 

@@ -13,8 +13,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from ..cpu.kernel import INTERIOR_STEPS, PATIENCE, QUICK_STEPS, SOFT_STEPS, STILL, plan_stages
-from ..cpu.newton import EXACT, MOVES, RIDGE, SLOPE, SOFT_SLOPE, SOFTENING, SPRING, TRIALS, Pace
+from ..constants import (
+    EXACT,
+    INTERIOR_STEPS,
+    MOVES,
+    PATIENCE,
+    PENALTY,
+    QUICK_STEPS,
+    RIDGE,
+    SLOPE,
+    SOFT_SLOPE,
+    SOFT_STEPS,
+    SOFTENING,
+    STILL,
+    TRIALS,
+    plan_stages,
+)
+from ..cpu.newton import Pace
 from ..result import Projection, ProjectionStatus
 from .instances import Factor, Instances, conditions, load_instances, residual
 from .interior import interior
@@ -132,15 +147,15 @@ def _newton(at: Instances, pace: Pace) -> Tensor:
         slant, excess = at.rows(r), at.v - at.least
         if step == 0:  # a bound that starts out tight starts with the force that holds it
             tight = at.bounded & (excess <= 0)
-            zeta = torch.where(tight, slant.clamp_min(0) / SPRING, 0.0)
+            zeta = torch.where(tight, slant.clamp_min(0) / PENALTY, 0.0)
         if not soft:
             worst, gap, yard = conditions(at, r)
             going &= ~(torch.maximum(worst * yard, gap.abs()) < pace.still * yard * yard)
         if not bool(going.any()):
             break
         taut = at.bounded & (excess < zeta)
-        rhs = -slant - torch.where(taut, SPRING * (excess - zeta), 0.0)
-        d = Factor(at, weight, torch.where(taut, SPRING + RIDGE, RIDGE)).solve(rhs)
+        rhs = -slant - torch.where(taut, PENALTY * (excess - zeta), 0.0)
+        d = Factor(at, weight, torch.where(taut, PENALTY + RIDGE, RIDGE)).solve(rhs)
         steps += going
         found = _line_search(at, zeta, t, d, mu if soft else None)
         at.v = at.v + torch.where(going, found.alpha, 0.0)[:, None] * d
@@ -192,8 +207,8 @@ def _line_search(at: Instances, zeta: Tensor, t: Tensor, d: Tensor, mu: Tensor |
     def slope(alpha: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         now, spring = t + alpha[:, None] * dt, before + alpha[:, None] * d
         (r, weight), held = _pieces(at, now, mu), at.bounded & (spring < 0)
-        first = (r * dt).sum(1) + SPRING * torch.where(held, spring * d, 0.0).sum(1)
-        second = (weight * dt * dt).sum(1) + SPRING * torch.where(held, d * d, 0.0).sum(1)
+        first = (r * dt).sum(1) + PENALTY * torch.where(held, spring * d, 0.0).sum(1)
+        second = (weight * dt * dt).sum(1) + PENALTY * torch.where(held, d * d, 0.0).sum(1)
         return first, second, (at.active(now) == active).all(1) & (held == taut).all(1)
 
     zero = torch.zeros(len(t), dtype=t.dtype, device=t.device)
