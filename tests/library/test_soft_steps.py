@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import revealed as rv
+from revealed.projection import constants
 from revealed.projection.cpu import kernel
 from revealed.projection.torch_dense import newton as twin
 from revealed.projection.torch_dense.instances import Factor, load_instances
@@ -195,7 +196,7 @@ def begun_by_hand(name):
             size = twin._pieces(at, t, None)[0].pow(2).mean().sqrt()
         mu = None if share is None else share * size
         r, weight = twin._pieces(at, t, mu)
-        d = Factor(at, weight, torch.full_like(at.v, launch.RIDGE)).solve(-at.rows(r))
+        d = Factor(at, weight, torch.full_like(at.v, constants.DEVICE_RIDGE)).solve(-at.rows(r))
         at.v = at.v + twin._line_search(at, 0.0 * at.v, t, d, mu).alpha[:, None] * d
         steps = torch.full((1,), k + 1)
         found.append(twin._answer(torch.tensor(costs), at, there, steps, 1e-8, k + 1))
