@@ -1,4 +1,4 @@
-"""The one door to Clarabel: minimise 1/2 x^T P x + q x  subject to  A x + s = b, s in a product of
+"""The one door to Clarabel: minimize 1/2 x^T P x + q x  subject to  A x + s = b, s in a product of
 cones.
 
 A cone is a pair (kind, size): "zero", "nonnegative" and "second-order" of so many rows, or
@@ -49,7 +49,7 @@ _UNBOUNDED = ("DualInfeasible", "AlmostDualInfeasible")
 
 
 class ConicAnswer(NamedTuple):
-    """What Clarabel found; whoever asked judges it."""
+    """What Clarabel found; the caller judges it."""
 
     x: np.ndarray
     z: np.ndarray

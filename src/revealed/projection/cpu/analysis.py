@@ -18,7 +18,7 @@ from ...optimality.sets import OptimalitySet
 from ...problems.linear import LinearProgram
 from .dependent import SHARE, Basis, find_basis, worth_a_look
 from .exact import MOST_ENTRIES, MOST_ROWS
-from .factor import factorise
+from .factor import factorize
 from .simd import token
 from .spread import HARMLESS, residues_of, spread_of
 from .symbolic import alike, gram, left_lists, pair_slots, symbolic_cholesky
@@ -93,7 +93,7 @@ class Analysis(NamedTuple):
     """(nnz of L,) factor of A A^T for rows of length 1: the least-squares start of every
     instance."""
     operations: int
-    """Multiply-adds of one factorisation, and of one pass over the columns: what a step costs."""
+    """Multiply-adds of one factorization, and of one pass over the columns: what a step costs."""
     whole: Whole | None
     """None where all equalities are kept."""
     spread: np.ndarray
@@ -195,7 +195,7 @@ def _first_factor(columns: Columns, pattern: Pattern) -> np.ndarray:
         gram(columns.start, pattern.entry_value[0], pattern.pair_slot, L)
     # Only a start, so a ridge well above rounding costs nothing and keeps rank-deficient rows tame.
     L[pattern.start[:-1]] += START_RIDGE
-    factorise(pattern, L, np.zeros(len(pattern.start) - 1), 1e-12, token(1))
+    factorize(pattern, L, np.zeros(len(pattern.start) - 1), 1e-12, token(1))
     return L
 
 
@@ -251,7 +251,7 @@ def _elimination_places(gram: sparse.csc_array) -> np.ndarray:
 
 def _minimum_degree(gram: sparse.csc_array) -> np.ndarray:
     # SuperLU's multiple minimum degree is the one such order scipy ships. A dominant diagonal
-    # keeps its numeric factorisation, which we throw away, from pivoting.
+    # keeps its numeric factorization, which we throw away, from pivoting.
     m = len(gram.indptr) - 1
     dominant = sparse.csc_array(gram + sparse.diags_array(np.full(m, float(gram.max()) * m + 1.0)))
     factor = splu(

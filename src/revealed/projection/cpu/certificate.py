@@ -1,4 +1,4 @@
-"""From multipliers to a point that carries its own proof, whoever found the multipliers.
+"""From multipliers to a point that carries its own proof, whichever solver found the multipliers.
 
 Any admissible multipliers v give a point q + r(v) inside the set: r moves each entry just as far
 as its state demands. That point is the nearest one exactly if A r = 0 (on bounded rows: A r >= 0,

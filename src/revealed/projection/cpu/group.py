@@ -121,7 +121,7 @@ def zeros(entries, width):
 
 @kernel
 def new_group(n, m, width):
-    """Room for a group of `width` instances."""
+    """Storage for a group of `width` instances."""
     return Group(
         zeros(n, width),
         np.zeros(n * width, np.int8),

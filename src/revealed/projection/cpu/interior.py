@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._common.compiled import kernel
 from ..constants import INSIDE, INTERIOR_RIDGE, START
-from .factor import factorise, solve
+from .factor import factorize, solve
 from .group import (
     ABSENT,
     along,
@@ -63,7 +63,7 @@ class Iterate(NamedTuple):
 
 @kernel
 def _new_iterate(n, m, width):
-    """Room for a group of `width` instances."""
+    """Storage for a group of `width` instances."""
     return Iterate(
         zeros(n, width),
         zeros(n, width),
@@ -113,7 +113,7 @@ def interior(columns, pattern, job, ids, cap, goal, work, stop, w):
                     work.steps[lane_ids[lane]] += 1
             if running == 0 or stop[0]:
                 break
-            factorise(pattern, L, column, INTERIOR_RIDGE, w)
+            factorize(pattern, L, column, INTERIOR_RIDGE, w)
             solve(pattern, L, at.d, w)
             target = _predict(matrix, group, at, total, count, w)
             _correct(matrix, group, at, target, w)

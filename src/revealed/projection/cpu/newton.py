@@ -1,11 +1,11 @@
 """Semismooth Newton with an exact line search, for a list of instances, W at a time.
 
-Minimises over the multipliers v, one for each row,
+Minimizes over the multipliers v, one for each row,
 
     1/2 sum_j clip(a_j . v - shift_j, low_j, high_j)^2   subject to  v_i >= least_i  on bounded
     rows.
 
-The gradient is A r and the generalised Hessian A D A^T with a 0/1 diagonal D. A bounded row is kept
+The gradient is A r and the generalized Hessian A D A^T with a 0/1 diagonal D. A bounded row is kept
 by an augmented Lagrangian: the one-sided penalty PENALTY / 2 min(v - least - zeta, 0)^2, whose
 multiplier is -PENALTY zeta, and `zeta` is updated until the bound holds.
 
@@ -32,7 +32,7 @@ from ..constants import (
     TRIALS,
 )
 from .certificate import certify_group
-from .factor import factorise, solve
+from .factor import factorize, solve
 from .group import (
     ABSENT,
     along,
@@ -105,7 +105,7 @@ class Iterate(NamedTuple):
 
 @kernel
 def _new_iterate(n, m, entries_of_L, width):
-    """Room for a group of `width` instances."""
+    """Storage for a group of `width` instances."""
     return Iterate(
         zeros(n, width),
         zeros(n, width),
@@ -192,7 +192,7 @@ def _direction(pattern, at, w):
     """d = -(A D A^T + ridge)^-1 g; the factor takes the matrix's place."""
     for i in range(len(pattern.start) - 1):
         store(at.d, i, load(at.g, i, w) * splat(-1.0, w))
-    factorise(pattern, at.L, at.work, RIDGE, w)
+    factorize(pattern, at.L, at.work, RIDGE, w)
     solve(pattern, at.L, at.d, w)
 
 

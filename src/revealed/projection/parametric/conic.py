@@ -4,7 +4,7 @@
 
 signs of s and mu as in `OptimalitySet`, l - margin * unit in its cones, w and costs within their
 limits, a block of w positive semidefinite. The answer is judged by the first-order conditions of
-this very problem, computed here from points and multipliers whoever found them. Letters: n entries,
+this very problem, computed here from points and multipliers. Letters: n entries,
 p parameters.
 """
 

@@ -3,9 +3,9 @@
 The kernel knows rows and signs, not limits and semidefinite blocks. But a nearest point of a larger
 set that happens to lie in the smaller one is nearest there too, so it is asked first and its answer
 kept wherever it obeys the limits. Limits that are broken, and forms with a metric of their own, are
-springs in a larger problem of the kernel's (see `springs`); between rows and semidefinite blocks it
-goes back and forth (see `alternate`). Corners of cones and whatever has not settled go to the conic
-solver. Letters: B instances, p parameters.
+penalties in a larger problem of the kernel's (see `augmented_lagrangian`); between rows and
+semidefinite blocks it goes back and forth (see `alternating`). Corners of cones and all that has
+not settled go to the conic solver. Letters: B instances, p parameters.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..._common.conic import has_clarabel, in_threads, load_clarabel, smat
 from ...errors import InputError, ShapeError
 from ..result import Projection, ProjectionStatus, as_given
 from .alternating import EXACT, Nearest, between_limits
-from .augmented_lagrangian import by_springs
+from .augmented_lagrangian import by_augmented_lagrangian
 from .conic import nearest_parameters
 from .limits import Limits, is_limited, is_semidefinite
 
@@ -81,7 +81,7 @@ def project_parameters(
         if sets.lifted is not None:
             answer.by_kernel(warm, options | {"time_limit": time_limit, "method": method})
         if not is_semidefinite(sets):
-            answer.by_springs(warm, options | {"deadline": deadline})
+            answer.by_augmented_lagrangian(warm, options | {"deadline": deadline})
     if method == "clarabel" or (method == "auto" and (has_clarabel() or only_cones)):
         answer.by_cones(tol, deadline, threads)
     return answer.result(restore, tol)
@@ -156,7 +156,7 @@ class _Answer:
         self.steps[rest] += settled.rounds
         self.status[rest[settled.residual <= tol]] = ProjectionStatus.SOLVED
 
-    def by_springs(self, warm: np.ndarray | None, options: dict[str, Any]) -> None:
+    def by_augmented_lagrangian(self, warm: np.ndarray | None, options: dict[str, Any]) -> None:
         """Fill in instances of rows, signs and boxes that are not solved yet."""
         rest = self._of_rows()
         rest = rest[self.status[rest] != ProjectionStatus.SOLVED]
@@ -164,7 +164,7 @@ class _Answer:
             return
         own = self.sets if len(rest) == len(self.q) else self.sets[rest]
         start = None if warm is None else self._rows_only(warm[rest])
-        found = by_springs(self.q[rest], own, start, **options)
+        found = by_augmented_lagrangian(self.q[rest], own, start, **options)
         better = found.residual < self.residual[rest]
         kept = rest[better]
         self.point[kept], self.distance[kept] = found.point[better], found.distance[better]

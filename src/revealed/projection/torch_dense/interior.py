@@ -1,7 +1,7 @@
-"""The twin's interior point: Mehrotra's predictor and corrector, as in `projection.interior`.
+"""The interior point in plain torch: Mehrotra's predictor and corrector, as in `cpu.interior`.
 
-Letters as in `lockstep`; z is the residual of an entry at a bound, w its room, y and f what a
-bounded multiplier has above its least and the force on it.
+Letters as in `instances`; z is the residual of an entry at a bound, w its distance from it, y
+and f what a bounded multiplier has above its least and the multiplier of that bound.
 """
 
 from __future__ import annotations

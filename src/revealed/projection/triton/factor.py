@@ -196,7 +196,7 @@ def _meet(T, M, swap, W: tl.constexpr, KIND: tl.constexpr, SHARED: tl.constexpr)
 
 
 @triton.jit(noinline=True)
-def factorise(factor, blocks, config: tl.constexpr):
+def factorize(factor, blocks, config: tl.constexpr):
     """Eliminate the matrix whose entries are in `factor.gram`.
 
     Fills `inverses`, and `below` and `above`, which hold what the steps subtract from the blocks

@@ -15,7 +15,7 @@ import triton.language as tl
 from .. import constants
 from .factor import reciprocal
 from .memory import peek, poke
-from .newton import assemble_and_factorise, solve_rows
+from .newton import assemble_and_factorize, solve_rows
 from .passes import (
     ABSENT,
     BOUNDED,
@@ -307,7 +307,7 @@ def interior_steps(
         if small | (steps >= cap):
             going = zero
         else:
-            assemble_and_factorise(r, w, rows, factor, problem, True, config)
+            assemble_and_factorize(r, w, rows, factor, problem, True, config)
             solve_rows(rows, factor, M, H, config)
             target = predict(
                 total / number, number, states, n, entries, rows, problem.columns, M, config

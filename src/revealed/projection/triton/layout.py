@@ -187,7 +187,7 @@ class Rows(NamedTuple):
 
 
 class Factor(NamedTuple):
-    """Scratch of A D A^T and its elimination; see `factor.factorise`."""
+    """Scratch of A D A^T and its elimination; see `factor.factorize`."""
 
     gram: tl.tensor
     """The zero, the diagonal, then the pairs."""

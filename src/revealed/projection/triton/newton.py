@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from .. import constants
-from .factor import factorise, solve
+from .factor import factorize, solve
 from .memory import peek, poke
 from .passes import (
     ABSENT,
@@ -198,7 +198,7 @@ def solve_rows(rows, factor, M, H, config: tl.constexpr):
 
 
 @triton.jit
-def assemble_and_factorise(
+def assemble_and_factorize(
     r, w, rows, factor, problem, WEIGHTED: tl.constexpr, config: tl.constexpr
 ):
     """The factor of A D A^T, of which `close_rows` has made the diagonal."""
@@ -207,7 +207,7 @@ def assemble_and_factorise(
         WEIGHTED, config,
     )  # fmt: skip
     tl.debug_barrier()
-    factorise(factor, problem.blocks, config)
+    factorize(factor, problem.blocks, config)
     tl.debug_barrier()
 
 
@@ -323,7 +323,7 @@ def newton_steps(pace, instance, entries, rows, factor, problem, ridge, config: 
         if enough | (steps >= pace.cap) | astray:
             going = zero
         else:
-            assemble_and_factorise(r, r, rows, factor, problem, False, config)
+            assemble_and_factorize(r, r, rows, factor, problem, False, config)
             solve_rows(rows, factor, M, problem.blocks.H, config)
             steps += 1
             slope, curve, changed, was = slope_at(

@@ -11,7 +11,7 @@ import triton.language as tl
 from .. import constants
 from .memory import poke
 from .newton import (
-    assemble_and_factorise,
+    assemble_and_factorize,
     close_rows,
     move_rows,
     rounded,
@@ -56,7 +56,7 @@ def soft_steps(count, mu, instance, entries, rows, factor, problem, ridge, confi
             r, w, rows, factor.gram, problem.rows, (step == 0).to(tl.int32), f64(1.0), ridge,
             True, config,
         )  # fmt: skip
-        assemble_and_factorise(r, w, rows, factor, problem, True, config)
+        assemble_and_factorize(r, w, rows, factor, problem, True, config)
         solve_rows(rows, factor, M, problem.blocks.H, config)
         slope, curve, begin = soft_slope_at(
             f64(1.0), mu, t, dt, instance.states, instance.n, rows.d, problem.columns, True, config
