@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .errors import ShapeError as ShapeError
     from .fit import InverseRegressor as InverseRegressor
     from .fit import InverseRegressorCV as InverseRegressorCV
+    from .fit import load as load
     from .importers import from_cvxpy as from_cvxpy
     from .importers import from_gurobi as from_gurobi
     from .importers import from_linprog as from_linprog
@@ -40,13 +41,13 @@ if TYPE_CHECKING:
     from .optimality.rounding import read_rounded as read_rounded
     from .optimality.sets import EntryState as EntryState
     from .optimality.sets import OptimalitySet as OptimalitySet
-    from .oracles import Solution as Solution
-    from .oracles import SolveStatus as SolveStatus
     from .problems.cones import SecondOrderCone as SecondOrderCone
     from .problems.cones import SemidefiniteCone as SemidefiniteCone
     from .problems.convex import ConvexProgram as ConvexProgram
     from .problems.linear import LinearProgram as LinearProgram
     from .problems.quadratic import QuadraticProgram as QuadraticProgram
+    from .problems.solution import Solution as Solution
+    from .problems.solution import SolveStatus as SolveStatus
     from .projection import Projection as Projection
     from .projection import ProjectionStatus as ProjectionStatus
     from .projection import project as project
@@ -61,7 +62,7 @@ _HOMES = {
         "RevealedError",
         "ShapeError",
     ),
-    "fit": ("InverseRegressor", "InverseRegressorCV"),
+    "fit": ("InverseRegressor", "InverseRegressorCV", "load"),
     "importers": (
         "from_cvxpy",
         "from_gurobi",
@@ -72,11 +73,11 @@ _HOMES = {
     ),
     "losses": ("ProjectionLoss",),
     "optimality": ("CostForm", "EntryState", "MixedSets", "OptimalitySet", "read_rounded"),
-    "oracles": ("Solution", "SolveStatus"),
     "problems.cones": ("SecondOrderCone", "SemidefiniteCone"),
     "problems.convex": ("ConvexProgram",),
     "problems.linear": ("LinearProgram",),
     "problems.quadratic": ("QuadraticProgram",),
+    "problems.solution": ("Solution", "SolveStatus"),
     "projection": ("Projection", "ProjectionStatus", "project"),
 }
 """The modules that names of the front door come from."""
@@ -152,6 +153,7 @@ __all__ = [  # noqa: RUF022
     "fit",
     "InverseRegressor",
     "InverseRegressorCV",
+    "load",
     "metrics",
     "datasets",
     "theory",

@@ -111,8 +111,21 @@ def test_steps_decrease_as_asked():
     s = {"optimizer": "sgd", "lr": 0.4, "batch_size": 40, "max_epochs": 4}
     constant = erm(LinearModel(), Z, sets, **s)["step"][:-1]
     falling = erm(LinearModel(), Z, sets, **s, lr_decay=0.5)["step"][:-1]
+    line = erm(LinearModel(), Z, sets, **s, lr_decay="linear")["step"][:-1]
     np.testing.assert_allclose(constant, 0.4)
     np.testing.assert_allclose(falling, 0.4 / np.sqrt([1, 2, 3, 4]))
+    np.testing.assert_allclose(line, 0.4 * np.array([1, 0.75, 0.5, 0.25]))
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
+def test_weight_decay_is_that_of_torch(optimizer):
+    Z, sets = routes()
+    plain, decayed = LinearModel(), LinearModel()
+    settings = {"optimizer": optimizer, "max_epochs": 20, "tol": 0.0}
+    erm(plain, Z, sets, **settings)
+    erm(decayed, Z, sets, **settings, weight_decay=0.5)
+    assert np.linalg.norm(decayed.coef) < 0.9 * np.linalg.norm(plain.coef)
+    assert np.linalg.norm(decayed.intercept) < np.linalg.norm(plain.intercept)  # biases too
 
 
 def test_several_updates_for_each_projection_reach_further():
@@ -350,6 +363,8 @@ def test_a_file_is_no_place_for_checkpoints(tmp_path):
         ({"patience": 0}, "`patience` must be a whole number of at least 1"),
         ({"tol": "a"}, "`tol` must be a finite number"),
         ({"lr_decay": -1.0}, "at least 0"),
+        ({"lr_decay": "cosine"}, 'a number or "linear"'),
+        ({"weight_decay": 0.1, "optimizer": "armijo"}, "give the model a `ridge`"),
         ({"power": 3}, "2, 1, 'huber' or 'bounded'"),
         ({"patience": 5}, "validation"),
         ({"optimizer": "armijo", "inner_steps": 4}, "one step"),
@@ -380,7 +395,7 @@ def test_settings_are_keywords_with_defaults():
 @pytest.mark.parametrize("optimizer", ["adam", "armijo", "preconditioned"])
 def test_a_sample_of_weight_0_is_as_if_it_were_not_there(optimizer):
     Z, sets = routes()
-    sets.weights = np.where(np.arange(len(Z)) % 3, 1.0, 0.0)
+    sets = sets.replaced(weights=np.where(np.arange(len(Z)) % 3, 1.0, 0.0))
     there, models = np.flatnonzero(sets.weights), (LinearModel(), LinearModel())
     truth = np.random.default_rng(0).uniform(1, 2, (len(Z), sets.problem.n_variables))
     for loss in (None, SPOPlusLoss(PROBLEM)):

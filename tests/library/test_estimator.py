@@ -120,6 +120,64 @@ def test_clone_and_set_params():
     assert other.model is not est.model
 
 
+def test_settings_of_solver_model_and_loss_are_settings_of_the_estimator():
+    est = InverseRegressor(PATHS, solver=LBFGS(max_iter=7), loss=rv.fit.Huber(delta=0.5))
+    told = est.get_params()
+    assert (told["solver__max_iter"], told["loss__delta"]) == (7, 0.5)
+    other = clone(est).set_params(solver__max_iter=9, loss__delta=2.0)
+    assert (other.solver.max_iter, est.solver.max_iter) == (9, 7)
+    assert (other.loss.delta, est.loss.delta) == (2.0, 0.5)
+    assert "solver=LBFGS(max_iter=7)" in repr(est)
+
+
+def test_a_name_gives_way_to_its_object_when_a_setting_of_it_is_set():
+    est = InverseRegressor(PATHS, model="kernel", loss="huber")
+    est.set_params(solver__max_iter=5, model__gamma=0.3, loss__delta=0.4)
+    assert (est.solver.max_iter, est.model.gamma, est.loss.delta) == (5, 0.3, 0.4)
+    assert isinstance(est.solver, LBFGS)
+    est.set_params(solver="adam", solver__lr=0.2)
+    assert est.solver.lr == 0.2
+    assert isinstance(
+        InverseRegressor(PATHS, model=network()).set_params(solver__lr=1.0).solver, Adam
+    )
+    for name in ("solver__depth", "model__depth"):
+        with pytest.raises(rv.InputError, match="no setting 'depth'; its settings are"):
+            est.set_params(**{name: 3})
+    with pytest.raises(rv.InputError, match="which has no settings of its own"):
+        InverseRegressor(PATHS).set_params(loss__delta=1.0)
+
+
+def test_a_grid_search_reaches_into_solver_and_model():
+    Z, X, _ = routes()
+    est = InverseRegressor(PATHS, model=KernelModel(gamma=0.1), solver=LBFGS(), random_state=0)
+    grid = {"model__gamma": [1e-8, 0.1], "solver__max_iter": [0, 20]}
+    search = GridSearchCV(est, grid, cv=3).fit(Z, X)
+    assert search.best_params_ == {"model__gamma": 0.1, "solver__max_iter": 20}
+
+
+def test_a_fit_changes_no_setting():
+    Z, X, _ = routes()
+    model, solver = KernelModel(gamma=0.1), LBFGS(max_iter=5)
+    est = InverseRegressor(PATHS, model=model, solver=solver, random_state=0)
+    before = repr(est)
+    est.fit(Z, X)
+    assert (est.model, est.solver, repr(est)) == (model, solver, before)
+    assert model.landmarks is None
+    assert (model.ridge, model.standardize) == (0.0, False)
+
+
+def test_both_estimators_share_one_list_of_settings():
+    one = InverseRegressor(PATHS).get_params(deep=False)
+    chosen = rv.InverseRegressorCV(PATHS, margin=0.3, solver=LBFGS(max_iter=3))
+    own = {"ridges", "cv", "scoring", "one_standard_error", "n_jobs"}
+    assert set(chosen.get_params(deep=False)) == set(one) - {"ridge"} | own
+    assert clone(chosen).get_params()["solver__max_iter"] == 3
+    with pytest.raises(TypeError, match="give ridges="):
+        rv.InverseRegressorCV(PATHS, ridge=0.1)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        rv.InverseRegressorCV(PATHS, max_iter=3)
+
+
 @pytest.mark.parametrize("kind", ["linear", "kernel", "module"])
 def test_pickle_keeps_the_predictions(kind):
     Z, X, _ = routes()

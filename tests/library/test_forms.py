@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import revealed as rv
 from revealed import CostForm, InputError, OptimalitySet, ProjectionStatus, ShapeError
-from revealed.fit import SharedModel
+from revealed.fit import POCS, LinearModel, SharedModel
 from revealed.fit.solvers import SOLVERS
 
 AGREE = 1e-6
@@ -291,9 +291,9 @@ def test_weights_reach_the_loss_and_pocs():
     expected = np.average(0.5 * near.distance**2, weights=sets.weights)
     assert float(loss) == pytest.approx(expected)
     Z = np.ones((3, 1))
-    options = {"solver": "pocs", "fit_intercept": False, "max_iter": 2000, "tol": 0.0}
+    model, solver = LinearModel(fit_intercept=False), POCS(max_iter=2000, tol=0.0)
     with pytest.warns(ConvergenceWarning):  # a `tol` of 0 is never reached
-        est = rv.InverseRegressor(pick, **options).fit(Z, sets)
+        est = rv.InverseRegressor(pick, model=model, solver=solver).fit(Z, sets)
     c = np.repeat(est.coef_.T, 3, axis=0)
     push = sets.weights[:, None] * (c - rv.project(c, sets).point)
     assert np.abs(push.sum(axis=0)).max() <= 1e-5, "not where the weighted mean is least"

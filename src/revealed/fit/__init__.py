@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from .certificate import Certificate as Certificate
 from .evaluation import DistanceLoss as DistanceLoss
-from .feature_models import KernelModel as KernelModel
 from .feature_models import QuadraticModel as QuadraticModel
 from .feature_models import SharedModel as SharedModel
 from .history import History as History
 from .history import StopReason as StopReason
+from .kernel_model import KernelModel as KernelModel
 from .lbfgs import lbfgs as lbfgs
 from .loss_names import Huber as Huber
 from .loss_names import Welsch as Welsch
@@ -32,6 +32,7 @@ from .solvers import Solver as Solver
 if TYPE_CHECKING:
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
+    from .loading import load as load
     from .torch_model import TorchModel as TorchModel
     from .training import TrainSettings as TrainSettings
     from .training import erm as erm
@@ -40,6 +41,7 @@ _LAZY = {
     "TorchModel": "torch_model",
     "TrainSettings": "training",
     "erm": "training",
+    "load": "loading",
     "InverseRegressor": "estimator",
     "InverseRegressorCV": "cross_validation",
 }
@@ -72,6 +74,7 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "Certificate",
     "InverseRegressor",
     "InverseRegressorCV",
+    "load",
 ]
 
 

@@ -23,8 +23,11 @@ from torch import Tensor
 from .._common.disk import held, remove, remove_drafts, replace_file, strict_json
 from .._common.rows import Rows
 from ..errors import InputError, MissingDependencyError
-from ..optimality.mixed import MixedSets, Sets
+from ..io.plain import plain, unplain
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
+from ..problems.convex import ConvexProgram
 from ..problems.linear import LinearProgram
 from ..problems.quadratic import QuadraticProgram
 from .contexts import Ragged
@@ -39,8 +42,6 @@ WAIT = 1.0
 _SHOWN = 16
 """Digits of a checksum that are written down: enough that no two differ by chance."""
 _FILE = re.compile(rf"epoch_\d{{6,10}}-[0-9a-f]{{{_SHOWN}}}\.safetensors", re.ASCII)
-_BEYOND = "not finite"
-"""The key under which JSON keeps a number that it has no sign for."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def save(folder: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
     content = _safetensors().save(whole)
     sha256 = hashlib.sha256(content).hexdigest()
     name = f"epoch_{epoch:06d}-{sha256[:_SHOWN]}.safetensors"
-    facts = {"format": FORMAT, "version": VERSION} | _plain(checkpoint.facts, "the checkpoint")
+    facts = {"format": FORMAT, "version": VERSION} | plain(checkpoint.facts, "the checkpoint")
     facts["tensors"] = {"file": name, "sha256": sha256}
     facts["sha256"] = _checksum(facts)
     new = not (place / name).exists()
@@ -165,7 +166,7 @@ def load(folder: str | os.PathLike[str], belongs_to: dict[str, Any]) -> Checkpoi
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else error
         raise _refusal(str(place), f"{said or error}") from error
-    run, own = (_plain(facts, "the run") for facts in (found.facts["run"], belongs_to))
+    run, own = (plain(facts, "the run") for facts in (found.facts["run"], belongs_to))
     differing = sorted(key for key in own if run.get(key) != own[key])
     if differing:
         told = {key: run.get(key, "not recorded") for key in differing}
@@ -213,7 +214,7 @@ def _read(place: Path) -> Checkpoint:
     except Exception as error:  # the library raises exceptions of several kinds
         raise ValueError(f"{tensors['file']} is not a safetensors file: {error}") from error
     del facts["format"], facts["version"]
-    return Checkpoint(loaded, _unplain(facts), str(place))
+    return Checkpoint(loaded, unplain(facts), str(place))
 
 
 def _check_facts(facts: dict[str, Any]) -> None:
@@ -244,34 +245,6 @@ def _checksum(facts: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(value: Any, where: str) -> Any:
-    """A value as JSON gives it back, numbers that are not finite under a key of their own."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item, f"{where}, {name}") for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item, where) for item in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return {_BEYOND: str(value)}
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    raise InputError(
-        f"A checkpoint keeps numbers, text and lists of them; {where} is a {type(value).__name__}."
-    )
-
-
-def _unplain(value: Any) -> Any:
-    """What `_plain` was given, lists for tuples."""
-    if isinstance(value, dict):
-        if value.keys() == {_BEYOND} and value[_BEYOND] in ("nan", "inf", "-inf"):
-            return float(value[_BEYOND])
-        return {name: _unplain(item) for name, item in value.items()}
-    return [_unplain(item) for item in value] if isinstance(value, list) else value
-
-
 def fingerprint(sets: Sets, *beside: Any) -> str:
     """A checksum of decisions, margins and weights, and of whatever else goes with each sample."""
     total = hashlib.sha256()
@@ -286,7 +259,7 @@ def constraints(sets: Sets) -> str:
     total, size = hashlib.sha256(), ""
     for here, own in _groups(sets):
         _add(total, here, *_conditions(own))
-        eq, ub = own.problem.eq_rows.shape[0], own.problem.ub_rows.shape[0]
+        eq, ub, _ = own.problem.shape
         size = f"{own.problem.n_variables} variables, {eq} equalities, {ub} inequalities"
     if isinstance(sets, MixedSets):
         size = f"{len(sets.parts)} problems"
@@ -307,13 +280,13 @@ def shared_rows(problem: Any) -> str:
 
 
 def _groups(sets: Sets) -> Iterable[tuple[Any, OptimalitySet]]:
-    return sets.groups() if isinstance(sets, MixedSets) else [(None, sets)]
+    return sets.groups() if isinstance(sets, MixedSets) else [(None, sets)]  # pyright: ignore
 
 
 def _conditions(sets: OptimalitySet) -> Iterator[Any]:
     """Rows, bounds and what binds; the form; the objective as given, else its gradient."""
     problem, rows, form = sets.problem, sets.rows, sets.form
-    yield from (type(problem).__name__, sets.soft, problem.semidefinite_block)
+    yield from (type(problem).__name__, sets.soft, sets.semidefinite_block)
     yield from (rows.eq_rows, rows.ub_rows, rows.b_eq, rows.b_ub, rows.lb, rows.ub)
     yield from (sets.entry_state, sets.row_active)
     if form is not None:
@@ -324,8 +297,9 @@ def _conditions(sets: OptimalitySet) -> Iterator[Any]:
         # Functions have no bytes to compare: what they say at the decisions stands for them.
         if sets.gradient is not None:
             yield from (sets.gradient.rows, sets.gradient.offset)
-        for cone in getattr(problem, "cones", ()):
-            yield from cone.conic()
+        if isinstance(problem, ConvexProgram):
+            for cone in problem.cones:
+                yield from cone.conic()
 
 
 def _add(total: Any, *parts: Any) -> None:

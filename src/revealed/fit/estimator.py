@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -11,10 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._common.arrays import to_float64
-from .._common.checks import check_number, check_whole
+from .._common.checks import check_whole
 from ..errors import InputError
-from ..optimality.mixed import MixedSets, Sets
-from ..optimality.sets import OptimalitySet, check_program
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
+from ..optimality.sets import OptimalitySet
+from .agreement import checked_settings, usual_solver
 from .choice import Data, Search, choose
 from .contexts import Common
 from .decisions import as_sets, checked_sample_weight, in_units, weighed
@@ -23,10 +28,11 @@ from .feature_models import SharedModel
 from .history import History, StopReason
 from .loss_names import Huber, Welsch, power_and_delta
 from .models import CostModel
-from .named_models import CHOSEN, MODELS, as_model, fresh_copy, is_regressor, refuse_own_settings
+from .named_models import CHOSEN, MODELS, fresh_copy
 from .observed import observed
 from .prediction import Predictor, cost_form, cost_units, filled_up, in_scale
 from .solvers import LBFGS, Job, Solver, as_solver
+from .storing import save_estimator
 
 
 class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
@@ -178,7 +184,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
             ridges = self.ridge if self.ridge == "auto" else [self.ridge]
             search = Search(ridges=ridges)
             return self._fit_chosen(search, Z, y, sample_weight, true_costs, track_decisions)
-        model, solver = self._checked_settings(self.model, Z, validation)
+        model, solver = checked_settings(self, self.model, Z, validation)
         Z = self._contexts(Z, y, true_costs, model, reset=True)
         Z, sets = self._data(Z, y, true_costs, sample_weight)
         self._seed = _seed(self.random_state)
@@ -197,7 +203,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         first = not hasattr(self, "model_")
         if isinstance(self.model, str) and self.model == CHOSEN:
             raise InputError('model="auto" chooses on all data at once; use `fit`.')
-        model, solver = self._checked_settings(self.model, Z, None)
+        model, solver = checked_settings(self, self.model, Z, None)
         Z = self._contexts(Z, y, true_costs, model, reset=first)
         Z, sets = self._data(Z, y, true_costs, sample_weight)
         if first:
@@ -212,6 +218,30 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         return self._keep(ours, sets, history)
 
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        features: Sequence[str] | None = None,
+        variables: Sequence[str] | None = None,
+    ) -> Path:
+        """Write the fitted estimator to a folder, which is made if need be; returns it.
+
+        `revealed.load(folder)` reads it again. It holds safetensors and JSON, numbers and no code:
+        of a torch module the parameters, of a problem made of Python functions nothing, and a
+        scikit-learn regressor is refused.
+
+        Parameters
+        ----------
+        folder : path
+            A model that is there is replaced.
+        features, variables : sequences of str or None
+            Names of the features and of the entries of a decision, those of the tables learned from
+            unless given. With both, a linear or quadratic model of a linear program can be read by
+            `revealed predict`, `revealed explain` and `revealed explore`.
+        """
+        return save_estimator(self, folder, features, variables)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -225,7 +255,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
     def _named(self, setting: str, name: str) -> Any:
         """The object that a setting names."""
         if setting == "solver":
-            return as_solver(name, self._usual_solver)
+            return as_solver(name, usual_solver(self.model))
         objects: dict[str, dict[str, type]] = {
             "model": MODELS,
             "loss": {"huber": Huber, "welsch": Welsch},
@@ -234,42 +264,6 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         if kind is None:
             raise InputError(f"`{setting}` is {name!r}, which has no settings of its own.")
         return kind()
-
-    @property
-    def _usual_solver(self) -> str:
-        """What solver="auto" stands for."""
-        model = self.model
-        if isinstance(model, str | list) or getattr(model, "family", "") == "convex":
-            return "lbfgs"
-        return "boosting" if is_regressor(model) else "adam"
-
-    def _checked_settings(self, model: Any, Z: Any, validation: Any) -> tuple[CostModel, Solver]:
-        """The model and the solver that are meant, once all settings go together."""
-        check_program(self.problem)
-        for name in ("noise", "ridge"):
-            if getattr(self, name) != "auto":
-                check_number(getattr(self, name), name, ' Or "auto".')
-        power_and_delta(self.loss)
-        solver = as_solver(self.solver, self._usual_solver)
-        solver.check()
-        by_entry = getattr(Z, "ndim", 2) == 3 or (
-            isinstance(Z, list | tuple) and len(Z) > 0 and np.ndim(Z[0]) == 2
-        )
-        chosen = as_model(model, by_entry=by_entry, boosts=solver.name == "boosting")
-        refuse_own_settings(chosen)
-        if chosen.family not in solver.families:
-            raise InputError(
-                f'solver={solver.name!r} does not go with this model: "lbfgs" is for models '
-                'that are linear in what they learn; a module goes with "adam" and other '
-                'first-order methods, a scikit-learn regressor with "boosting", both with "pocs".'
-            )
-        if validation is not None and not solver.validates:
-            raise InputError("`validation` is for first-order solvers and boosting.")
-        if cost_units(self.cost_map) is not None and chosen.family != "convex":
-            raise InputError(
-                "A `cost_map` of units is for models that are linear in what they learn."
-            )
-        return chosen, solver
 
     def _settle(self, sets: Sets, model: CostModel, solver: Solver) -> None:
         """What "auto" stands for on these data."""
@@ -375,7 +369,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         """Let cross-validation choose model and ridge, then fit to all data."""
         search.check(true_costs)
         names = search.candidates(Z)
-        checked = [self._checked_settings(model, Z, None) for model in names.values()]
+        checked = [checked_settings(self, model, Z, None) for model in names.values()]
         models, solver = [model for model, _ in checked], checked[0][1]
         if not isinstance(solver, LBFGS):
             raise InputError(
@@ -413,8 +407,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
             if isinstance(sets, MixedSets):
                 x = filled_up(sets.solve(w, threads=self.threads), sets.decisions.shape[1])
             else:
-                costs = w if sets.form is None else sets.form.costs(w)
-                x = sets.problem.solve(costs, threads=self.threads).x
+                x = sets.solve(w, threads=self.threads).x
             missed = (x - sets.decisions) / unit
             return {"decision_loss": float((missed**2).sum(axis=1).mean())}
 

@@ -1,21 +1,22 @@
-"""Models that are linear in features they make themselves: shared coefficients, quadratic, kernels.
+"""Models that are linear in features they make themselves: shared coefficients, quadratic.
 
 Letters: B samples, n cost entries, d features, p features of each entry.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from .._common.checks import check_number, check_whole
 from .._common.settings import Settings
 from ..errors import InputError, ShapeError
+from ..io.folder import finite, tensor
 from .contexts import Common, Ragged, as_contexts
 from .least_squares import RowFactor, chunks
-from .models import LinearModel, Slope, fit_to_targets
+from .models import Arrays, Curved, LinearModel, Slope, fit_to_targets
 
 
 class Standardizer(NamedTuple):
@@ -36,8 +37,21 @@ class Standardizer(NamedTuple):
     def __call__(self, Z: np.ndarray) -> np.ndarray:
         return (Z - self.mean) / self.scale
 
+    def arrays(self) -> Arrays:
+        """To be kept on disk."""
+        return {"units.mean": self.mean, "units.scale": self.scale}
 
-class _OnFeatures(Settings):
+    @classmethod
+    def of_arrays(cls, arrays: Arrays) -> Standardizer:
+        """What `arrays` came from."""
+        mean = finite(arrays, "units.mean", (None,))
+        scale = tensor(arrays, "units.scale", mean.shape)
+        if not (scale > 0).all():
+            raise InputError("The units of the stored features must be above 0.")
+        return cls(mean, np.array(scale))
+
+
+class OnFeatures(Settings):
     """A model that is a LinearModel on features it makes itself."""
 
     family = "convex"
@@ -101,17 +115,26 @@ class _OnFeatures(Settings):
     def offset(self, features: Any) -> Any:
         return self._linear.offset(features)
 
-    def curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
-        return self._linear.curvature(features, entries, hessians)
+    def curvature(self, parts: Iterable[Curved]) -> np.ndarray:
+        return self._linear.curvature(parts)
 
     def penalty_curvature(self) -> np.ndarray:
         return self._linear.penalty_curvature()
+
+    def arrays(self) -> Arrays:
+        """What was learned, to be kept on disk."""
+        return {f"inner.{name}": array for name, array in self._linear.arrays().items()}
+
+    def take_arrays(self, arrays: Arrays) -> None:
+        """Be the model that `arrays` came from."""
+        inner = {k.removeprefix("inner."): v for k, v in arrays.items() if k.startswith("inner.")}
+        self._linear.set_params(**self._linear_settings()).take_arrays(inner)
 
     def torch_module(self) -> Any:
         return self._linear.torch_module()
 
 
-class SharedModel(_OnFeatures):
+class SharedModel(OnFeatures):
     """c_j = w . phi_j + intercept, with features phi_j of each entry and shared weights w.
 
     Contexts are (B, n, p); a list of B matrices (n_b, p) where samples have different numbers of
@@ -218,6 +241,13 @@ class SharedModel(_OnFeatures):
         """Least-squares fit to targets (B, n)."""
         return fit_to_targets(self, Z, targets)
 
+    def take_arrays(self, arrays: Arrays) -> None:
+        super().take_arrays(arrays)
+        given = self.given or {}
+        self._p = self._linear.coef.shape[1] + len(given)
+        if any(not 0 <= k < self._linear.coef.shape[1] + len(given) for k in given):
+            raise InputError(f"The weights {sorted(given)} that are given are not the model's.")
+
     def dual_lifts(self, y: np.ndarray) -> np.ndarray:
         return y.sum(axis=2, keepdims=True)
 
@@ -227,7 +257,10 @@ class SharedModel(_OnFeatures):
         known = slice(None) if isinstance(features, np.ndarray) else features.real
         return self._linear.dual_pull(self._rows_of(features), y[known].reshape(-1, 1))
 
-    def curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
+    def curvature(self, parts: Iterable[Curved]) -> np.ndarray:
+        return sum(self._curvature(*part) for part in parts)  # pyright: ignore
+
+    def _curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
         w = self._linear.whitened(self._rows_of(features))
         if isinstance(features, Common):  # the same w for all: add up their Hessians first
             places = np.broadcast_arrays(entries[:, :, None], entries[:, None, :])
@@ -284,7 +317,7 @@ def _as_costs(values: np.ndarray, features: Any) -> np.ndarray:
     return result
 
 
-class QuadraticModel(_OnFeatures):
+class QuadraticModel(OnFeatures):
     """c = sum_k a_k z_k + sum_{k <= l} b_kl z_k z_l + intercept: curved, but linear in what it
     learns.
 
@@ -323,6 +356,19 @@ class QuadraticModel(_OnFeatures):
     def fit_targets(self, Z: Any, targets: np.ndarray) -> QuadraticModel:
         """Least-squares fit to targets (B, n)."""
         return fit_to_targets(self, Z, targets)
+
+    def arrays(self) -> Arrays:
+        assert self._units is not None, "`prepare` comes first"
+        kept = {"kept": self._kept.astype(np.int64)}
+        return super().arrays() | self._units.arrays() | kept
+
+    def take_arrays(self, arrays: Arrays) -> None:
+        super().take_arrays(arrays)
+        self._units = Standardizer.of_arrays(arrays)
+        d = len(self._units.mean)
+        self._kept = tensor(arrays, "kept", (d * (d + 1) // 2,), "i").astype(bool)
+        if self._linear.coef.shape[1] != d + int(self._kept.sum()):
+            raise InputError("The coefficients of the quadratic model are not one for each term.")
 
     @property
     def coef(self) -> np.ndarray:
@@ -365,110 +411,3 @@ def _new_products(Z: np.ndarray) -> np.ndarray:
     together = up.T @ up > 0
     i, j = QuadraticModel.products(Z.shape[1]).T
     return ~(two[i] & two[j] & ((i == j) | ~together[i, j]))
-
-
-class KernelModel(_OnFeatures):
-    """c = sum_i a_i k(z, z_i) + intercept, with k the polynomial or the Gaussian ("rbf") kernel.
-
-    Exact with `n_components=None`: every training context is a landmark z_i (memory B^2). With a
-    number, that many are drawn with `seed` (Nystroem). Either way the model is linear in features
-    whose inner products are the kernel, so `ridge` penalises the norm of the function. The
-    landmarks are those of the first data the model sees. With `standardize` the kernel is that of
-    contexts of mean 0 and standard deviation 1, whatever their units.
-    """
-
-    landmarks: np.ndarray | None = None
-    """(components, d)"""
-
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        n_components: int | None = None,
-        fit_intercept: bool = True,
-        ridge: float = 0.0,
-        seed: int = 0,
-        standardize: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_components = n_components
-        self.fit_intercept = fit_intercept
-        self.ridge = ridge
-        self.seed = seed
-        self.standardize = standardize
-        self._units: Standardizer | None = None
-
-    @property
-    def coef(self) -> np.ndarray:
-        """(n, rank) weights of the kernel's features."""
-        return self._linear.coef
-
-    @property
-    def intercept(self) -> np.ndarray:
-        """(n,)"""
-        return self._linear.intercept
-
-    def prepare(
-        self, Z: Any, n: int, *, more: bool = False, weights: np.ndarray | None = None
-    ) -> np.ndarray:
-        self._check_settings()
-        Z = as_contexts(Z)
-        if self.landmarks is None:
-            self._units = Standardizer.of(Z, weights) if self.standardize else None
-            self._choose_landmarks(Z)
-        return self._prepare_linear(self._features(Z), n, more=more, weights=weights)
-
-    def predict_cost(self, Z: Any) -> np.ndarray:
-        return self._linear.cost(self._features(as_contexts(Z)))
-
-    def fit_targets(self, Z: Any, targets: np.ndarray) -> KernelModel:
-        """Least-squares fit to targets (B, n)."""
-        return fit_to_targets(self, Z, targets)
-
-    def _check_settings(self) -> None:
-        if self.kernel not in ("rbf", "poly"):
-            raise InputError(f'`kernel` must be "rbf" or "poly"; got {self.kernel!r}.')
-        if self.n_components is not None:
-            check_whole(self.n_components, "n_components", 1)
-        if self.gamma is not None:
-            check_number(self.gamma, "gamma")
-
-    def _choose_landmarks(self, Z: np.ndarray) -> None:
-        count = self.n_components or len(Z)
-        if count < len(Z):
-            chosen = np.random.default_rng(self.seed).choice(len(Z), count, replace=False)
-            Z = Z[np.sort(chosen)]
-        self.landmarks = np.array(Z)
-        # K = U S U^T, so k(z, landmarks) U S^-1/2 has the kernel as its inner product. Directions
-        # that are nothing but rounding are left out: divided by their S they would be noise.
-        S, U = np.linalg.eigh(self._against_landmarks(self.landmarks))
-        keep = S > len(S) * np.finfo(float).eps * S.max(initial=0.0)
-        self._root = U[:, keep] / np.sqrt(S[keep])
-
-    def _against_landmarks(self, Z: np.ndarray) -> np.ndarray:
-        from sklearn.metrics.pairwise import pairwise_kernels
-
-        marks = self.landmarks
-        if self._units is not None and marks is not None:
-            Z, marks = self._units(Z), self._units(marks)
-        options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        with np.errstate(over="ignore"):
-            values = pairwise_kernels(Z, marks, self.kernel, filter_params=True, **options)
-        if not np.isfinite(values).all():
-            raise InputError(
-                "The kernel of some contexts is too large for a number. Scale the features, or "
-                "choose a smaller `gamma` or `degree`."
-            )
-        return values
-
-    def _features(self, Z: np.ndarray) -> np.ndarray:
-        known = "no" if self.landmarks is None else self.landmarks.shape[1]
-        if Z.shape[1] != known:
-            raise ShapeError(f"The model has learnt from {known} features; `Z` has {Z.shape[1]}.")
-        return np.vstack([self._against_landmarks(Z[p]) @ self._root for p in chunks(len(Z))])

@@ -61,6 +61,20 @@ class RowFactor:
         self._R = np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))
         self.count = total
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that is known of the rows, to be kept on disk."""
+        return {
+            "mean": self.mean,
+            "largest": self._largest,
+            "factor": self._R,
+            "count": np.array([float(self.count)]),
+        }
+
+    def take_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go on from what `arrays` gave."""
+        self.mean, self._largest = np.array(arrays["mean"]), np.array(arrays["largest"])
+        self._R, self.count = np.array(arrays["factor"]), float(arrays["count"][0])
+
     @property
     def spread(self) -> np.ndarray:
         """(k,) standard deviation of each feature about the mean; 0 for a constant feature."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import InputError
-from .feature_models import KernelModel, QuadraticModel, SharedModel
+from .feature_models import QuadraticModel, SharedModel
+from .kernel_model import KernelModel
 from .models import CostModel, LinearModel
 
 MODELS: dict[str, type] = {

@@ -11,9 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import to_float64
 from ..errors import InputError, ShapeError
 from ..optimality.cost_form import CostForm
-from ..optimality.mixed import MixedSets, Sets
-from ..optimality.sets import check_program
-from ..oracles import SolveStatus
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
+from ..optimality.sets import OptimalitySet
+from ..problems.protocol import check_problem
+from ..problems.solution import SolveStatus
 from .contexts import Common, Ragged, check_length, checked_contexts, is_ragged, like
 from .decisions import checked_sample_weight, joined
 from .feature_models import SharedModel
@@ -60,7 +62,7 @@ class Predictor:
         if isinstance(problem, MixedSets):
             return problem.solve(self._parameters(Z), threads=self.threads)
         chosen = self.problem if problem is None else problem
-        check_program(chosen)
+        check_problem(chosen)
         check_is_fitted(self, "model_")
         if is_ragged(Z):
             _check_sizes(Z, chosen if self.form_ is None else self.form_)
@@ -89,7 +91,8 @@ class Predictor:
         if isinstance(sets, MixedSets):
             predicted = filled_up(self.predict(Z, problem=sets), decisions.shape[1])
         else:
-            own, form = (None, None) if sets is None else (sets.problem, sets.form)
+            own = None if sets is None else sets.problem
+            form = sets.form if isinstance(sets, OptimalitySet) else None
             found = self._decisions(Z, own, form, len(decisions))
             predicted = to_float64(found, "predict(Z)")
         check_length(len(predicted), len(decisions))

@@ -16,7 +16,8 @@ from typing import Any
 from .._common.checks import check_number, check_whole
 from .._common.settings import Settings
 from ..errors import InputError
-from ..optimality.mixed import MixedSets, Sets
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
 from .certificate import Certificate
 from .evaluation import DistanceLoss, Evaluator
 from .history import History, StopReason
@@ -264,7 +265,7 @@ class _FirstOrder(Solver):
         from ..losses import SmoothedProjectionLoss
 
         return SmoothedProjectionLoss(
-            sets.problem,
+            sets.problem,  # pyright: ignore[reportArgumentType]  (the loss checks it)
             None,
             sigma=job.loss.noise,
             n_samples=job.loss.draws,
@@ -331,8 +332,8 @@ class Preconditioned(_FullBatch):
         Largest number of updates.
     lr : float or None
         Share of the way; None for 1.
-    lr_decay : float
-        Update k goes lr / k^lr_decay of the way.
+    lr_decay : float or "linear"
+        Update k goes lr / k^lr_decay of the way, or a share that falls in a straight line.
     patience, tol, n_draws
         As for `Armijo`.
     """
@@ -344,7 +345,7 @@ class Preconditioned(_FullBatch):
         *,
         max_iter: int = 150,
         lr: float | None = None,
-        lr_decay: float = 0.0,
+        lr_decay: float | str = 0.0,
         patience: int | None = None,
         tol: float = 1e-6,
         n_draws: int | None = None,
@@ -364,8 +365,9 @@ class SGD(_FirstOrder):
     ----------
     lr : float or None
         Learning rate; None for the usual one: 0.1 for SGD and Adagrad, 0.01 for Adam.
-    lr_decay : float
-        The rate is divided by (1 + epochs so far)^lr_decay.
+    lr_decay : float or "linear"
+        The rate is divided by (1 + epochs so far)^lr_decay, or falls in a straight line that would
+        end at 0.
     batch_size : int
     weight_decay : float
         Of torch's optimizer. It shrinks every parameter, where the `ridge` of the estimator spares
@@ -386,7 +388,7 @@ class SGD(_FirstOrder):
         self,
         *,
         lr: float | None = None,
-        lr_decay: float = 0.0,
+        lr_decay: float | str = 0.0,
         batch_size: int = 32,
         weight_decay: float = 0.0,
         max_epochs: int = 150,

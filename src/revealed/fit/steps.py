@@ -8,6 +8,7 @@ that are the expensive part. Letters: B samples of a batch, n cost entries.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,10 +17,11 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..losses import DecisionLoss, ProjectionLoss
-from ..optimality.mixed import Sets
+from ..optimality.protocol import CostSet as Sets
 from .contexts import LARGEST
 from .evaluation import Tally
 from .models import CostModel
+from .schedules import learning_rate
 from .torch_model import OPTIMIZERS, TorchModel, make_optimizer, penalty, to_module
 
 USUAL_LR = {"armijo": 1.0, "preconditioned": 1.0, "sgd": 0.1, "adam": 0.01, "adagrad": 0.1}
@@ -98,7 +100,8 @@ def make_stepper(
     objective: Objective,
     *,
     lr: float | None = None,
-    lr_decay: float = 0.0,
+    lr_decay: float | str = 0.0,
+    max_epochs: int = 1,
     weight_decay: float = 0.0,
     inner_steps: int = 1,
 ) -> Stepper:
@@ -106,10 +109,14 @@ def make_stepper(
     lr = USUAL_LR[name] if lr is None else lr
     if name == "armijo":
         return Armijo(objective, lr)
+
+    def rate(when: float) -> float:
+        return learning_rate(lr, lr_decay, when, max_epochs)
+
     if name == "preconditioned":
-        return Preconditioned(model, objective, lr, lr_decay)
+        return Preconditioned(model, objective, rate)
     optimizer = make_optimizer(name, objective.module, lr, weight_decay)
-    return Gradient(objective, optimizer, lr, lr_decay, inner_steps)
+    return Gradient(objective, optimizer, rate, inner_steps)
 
 
 class Gradient:
@@ -124,16 +131,15 @@ class Gradient:
         self,
         objective: Objective,
         optimizer: torch.optim.Optimizer,
-        lr: float,
-        lr_decay: float,
+        rate: Callable[[float], float],
         inner_steps: int,
     ) -> None:
         self._objective = objective
         self._optimizer = optimizer
-        self._lr, self._lr_decay, self._inner_steps = lr, lr_decay, inner_steps
+        self._rate, self._inner_steps = rate, inner_steps
 
     def __call__(self, batch: Any, sets: Sets, index: np.ndarray, when: float) -> float:
-        lr = self._lr / (1.0 + when) ** self._lr_decay
+        lr = self._rate(when)
         for group in self._optimizer.param_groups:
             group["lr"] = lr
         costs, value = self._objective(batch, sets, index, count=True)
@@ -224,12 +230,14 @@ class Armijo:
 class Preconditioned:
     """Newton's step of the least-squares problem towards the targets q - g; with step 1, POCS."""
 
-    def __init__(self, model: CostModel, objective: Objective, lr: float, lr_decay: float) -> None:
+    def __init__(
+        self, model: CostModel, objective: Objective, rate: Callable[[float], float]
+    ) -> None:
         self._model, self._objective = model, objective
-        self._lr, self._lr_decay = lr, lr_decay
+        self._rate = rate
 
     def __call__(self, batch: Any, sets: Sets, index: np.ndarray, when: float) -> float:
-        lr = self._lr / (1.0 + when) ** self._lr_decay
+        lr = self._rate(when)
         costs, value = self._objective(batch, sets, index, count=True)
         costs.retain_grad()
         value.backward()

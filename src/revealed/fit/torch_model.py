@@ -145,6 +145,30 @@ class TorchModel(Settings):
     def torch_module(self) -> nn.Module:
         return self.module
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Parameters and buffers by name, to be kept on disk; the module's code is not."""
+        state = self.module.state_dict()
+        odd = [name for name, t in state.items() if t.dtype == torch.bfloat16]
+        if odd:
+            raise InputError(f"The tensor {odd[0]!r} is in bfloat16; convert the module to float.")
+        return {f"module.{name}": t.detach().cpu().numpy() for name, t in state.items()}
+
+    def take_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        """Put stored parameters and buffers into the module."""
+        prefix = "module."
+        state = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+        own = self.module.state_dict()
+        for name in sorted({*state, *own}):
+            there = tuple(state[name].shape) if name in state else "missing"
+            wanted = tuple(own[name].shape) if name in own else "nothing"
+            if there != wanted:
+                raise InputError(
+                    f"`module` is not of the kind that was saved: its {name!r} is {wanted}, the "
+                    f"stored one {there}."
+                )
+        self.module.load_state_dict({k: torch.from_numpy(np.array(v)) for k, v in state.items()})
+        self.module.eval()
+
     def _check_settings(self) -> None:
         if not isinstance(self.module, nn.Module):
             raise InputError(

@@ -23,7 +23,8 @@ from .._common.checks import check_number, check_whole
 from ..errors import InputError
 from ..losses import DecisionLoss, ProjectionLoss, projection_loss
 from ..metrics.measures import decision_loss
-from ..optimality.mixed import MixedSets, Sets
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
 from . import checkpoint as checkpoints
 from .certificate import Certificate
@@ -35,6 +36,7 @@ from .least_squares import chunks
 from .models import CostModel
 from .pocs import Monitor
 from .progress import progress
+from .schedules import check_decay
 from .steps import FULL_BATCH, Objective, Stepper, check_method, make_stepper
 from .torch_model import TorchModel, seeded, threads_worth_it
 
@@ -51,9 +53,9 @@ class TrainSettings:
     lr: float | None = None
     """First learning rate; None for the usual one of the optimizer. For "armijo" the first step to
     try."""
-    lr_decay: float = 0.0
+    lr_decay: float | str = 0.0
     """The rate is divided by (1 + epochs so far)^lr_decay: 0 keeps it, 0.5 and 1 are the usual ways
-    to decrease it."""
+    to decrease it. With "linear" it falls in a straight line that would end at 0."""
     weight_decay: float = 0.0
     """Of torch's optimizers: it shrinks every parameter, where the ridge of a model spares
     intercepts and is measured in standardized features."""
@@ -94,7 +96,8 @@ class TrainSettings:
         }
         for name, limit in least.items():
             check_whole(getattr(self, name), name, limit)
-        for name in ("lr_decay", "weight_decay", "tol"):
+        check_decay(self.lr_decay)
+        for name in ("weight_decay", "tol"):
             check_number(getattr(self, name), name)
         if self.patience is not None:
             check_whole(self.patience, "patience", 1)
@@ -139,6 +142,7 @@ def erm(
     module = model.torch_module()
     if loss is None:  # no margin of its own: the loss takes that of the sets
         problem = sets.parts[0].problem if isinstance(sets, MixedSets) else sets.problem
+        assert problem is not None
         loss = ProjectionLoss(problem, None, power=s.power, delta=s.delta, threads=s.threads)
     objective = Objective(module, loss, model.ridge, _truth(true_costs, loss, size, there))
     stepper = make_stepper(
@@ -147,6 +151,7 @@ def erm(
         objective,
         lr=s.lr,
         lr_decay=s.lr_decay,
+        max_epochs=s.max_epochs,
         weight_decay=s.weight_decay,
         inner_steps=s.inner_steps,
     )

@@ -12,9 +12,12 @@ from .measures import relative_suboptimality as relative_suboptimality
 from .measures import suboptimality as suboptimality
 from .measures import suboptimality_loss as suboptimality_loss
 from .measures import summary as summary
+from .sameness import alike as alike
+from .sameness import same_decision as same_decision
 
 __all__ = [
     "accuracy",
+    "alike",
     "decision_loss",
     "estimate_loss",
     "exact",
@@ -23,6 +26,7 @@ __all__ = [
     "optimal",
     "relative_regret",
     "relative_suboptimality",
+    "same_decision",
     "suboptimality",
     "suboptimality_loss",
     "summary",

@@ -36,8 +36,9 @@ from .._common.checks import check_whole
 from .._common.device import is_cuda
 from ..errors import InputError
 from ..optimality.sets import OptimalitySet
-from ..oracles import SolveStatus
 from ..problems.linear import LinearProgram
+from ..problems.protocol import Problem
+from ..problems.solution import SolveStatus
 from ..projection import project
 from .batch import (
     Case,
@@ -50,6 +51,7 @@ from .batch import (
     true_case_of,
     truth_beside,
 )
+from .sameness import TIE, same_decision
 
 OPTIMAL = 1e-4
 """Relative: how far above the optimum true decisions may cost; those of an interior-point solver
@@ -58,13 +60,11 @@ NOISE = 1e-6
 """Ties are broken by noise of this size, relative to the largest entry of the cost."""
 CLEAR = 30.0
 """What is decided by this many times the noise counts as decided, without a draw."""
-TIE = 1e-6
-"""Relative: a decision that costs this much above the optimum is as good."""
 BLANK = 1e-8
 """A projected cost below this share of the predicted one has no direction left."""
 
 
-def decision_loss(problem: Any, *, costs: Any, decisions: Any) -> Any:
+def decision_loss(problem: Problem, *, costs: Any, decisions: Any) -> Any:
     """(B,): |x(c) - x*|^2. For 0/1 decisions, the number of entries that differ."""
     case = case_of(problem, costs, decisions, stay=True, linear=False)
     return case.restore(_squared_difference(decide(case), case.decisions))
@@ -106,13 +106,13 @@ def optimal(problem: LinearProgram, *, costs: Any, decisions: Any = None, true_c
     return case.restore(1.0 * (regret <= TIE * terms))
 
 
-def exact(problem: Any, *, costs: Any, decisions: Any) -> Any:
+def exact(problem: Problem, *, costs: Any, decisions: Any) -> Any:
     """(B,): 1 where the oracle's x(c) is x*, else 0; where decisions tie that is luck.
 
     Plain and quick. `accuracy` gives each of several tied decisions its chance.
     """
     case = case_of(problem, costs, decisions, stay=True, linear=False)
-    return case.restore(1.0 * _same_decision(decide(case), case.decisions, tolerance_of(decisions)))
+    return case.restore(1.0 * same_decision(decide(case), case.decisions, tolerance_of(decisions)))
 
 
 def suboptimality(
@@ -183,7 +183,7 @@ def normalised_suboptimality_loss(problem: LinearProgram, *, costs: Any, decisio
 
 
 def in_set(
-    problem: Any,
+    problem: Problem,
     *,
     costs: Any,
     decisions: Any,
@@ -224,7 +224,7 @@ def accuracy(
     X, limit = decide(case), CLEAR * NOISE * _largest(case.costs)
     tol = tolerance_of(decisions)
     sets = OptimalitySet(case.problem, case.decisions, limit, tol=tol)
-    matched = _same_decision(X, case.decisions, tol)
+    matched = same_decision(X, case.decisions, tol)
     score = matched.astype(np.float64)
     gap = _cost_of(case.costs, case.decisions - X)
     tied = ~matched & (gap <= limit * np.linalg.norm(X - case.decisions, axis=1))
@@ -334,10 +334,6 @@ def _largest(C: np.ndarray) -> np.ndarray:
     return np.where(largest > 0, largest, 1.0)
 
 
-def _same_decision(X: Any, Y: Any, tol: float) -> Any:
-    return (abs(X - Y) <= tol * (1.0 + abs(Y))).all(1)
-
-
 def _noise(draws: int, n: int, seed: int) -> np.ndarray:
     half = np.random.default_rng(seed).standard_normal((draws // 2, n))
     return np.vstack([half, -half])
@@ -345,13 +341,13 @@ def _noise(draws: int, n: int, seed: int) -> np.ndarray:
 
 def _chance(one: Case, noise: np.ndarray, tol: float) -> float:
     """The share of draws in which the decision of this instance is the best."""
-    problem = one.problem[np.zeros(len(noise), np.int64)]
+    problem: Any = one.problem[np.zeros(len(noise), np.int64)]
     unit = one.costs / _largest(one.costs)[:, None]
     answer = problem.solve(unit + NOISE * noise)
     if (answer.status == SolveStatus.UNBOUNDED).any():
         answer = problem.solve(unit + NOISE * _signed(problem, noise))
     # A draw under which no decision is best has chosen nothing: its NaN equals no decision.
-    return float(_same_decision(answer.x, one.decisions, tol).mean())
+    return float(same_decision(answer.x, one.decisions, tol).mean())
 
 
 def _signed(problem: LinearProgram, noise: np.ndarray) -> np.ndarray:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ...metrics.sameness import SAME, same_decision
 from ..doctor.alike import row_codes
-from ..explain.likeness import SAME, alike
 from ..store import FittedModel
 from .dossier import Dossier
 from .judging import relative
@@ -40,7 +40,7 @@ def baselines(
         if solved.any():
             at = np.flatnonzero(solved)
             obeys[at] = np.asarray(problem[at].constraint_violation(decisions[at])) <= SAME
-        hits = int(alike(decisions, taken).all(axis=1).sum())
+        hits = int(same_decision(decisions, taken).sum())
         use = there & obeys
         more = (costs * (np.where(use[:, None], decisions - np.asarray(best.x), 0.0))).sum(axis=1)
         told[name] = {

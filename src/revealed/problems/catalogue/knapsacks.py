@@ -31,7 +31,7 @@ def knapsack(weights: Any, capacity: Any) -> LinearProgram:
     )
 
 
-def standard_form_knapsack(weights: Any, capacity: float) -> LinearProgram:
+def standard_form_knapsack(weights: Any, capacity: Any) -> LinearProgram:
     """Fractional knapsack as A x = b, x >= 0: minimise <c, x> over 2n + 1 columns.
 
     Columns are the n items, what is left of the capacity, and 1 - x of each item; the first row is

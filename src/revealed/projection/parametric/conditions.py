@@ -10,17 +10,16 @@ Letters: B instances, n entries, k conditions, p parameters, N entries of x.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._common.affine import AffineMap, scaled_identity
 from ..._common.rows import Rows, frozen
 from ...optimality.active_set import EntryState
-from ..cpu.group import SHORT
-
-if TYPE_CHECKING:
-    from ...optimality.sets import OptimalitySet
+from ...optimality.sets import OptimalitySet
+from ..constants import SHORT
 
 NOTHING = 1e-100
 """A move this short is 0, where nothing else has a size that it could be compared with."""
@@ -40,30 +39,53 @@ class Limit(NamedTuple):
     """AT_LOWER for lower bounds, AT_UPPER for upper ones."""
 
 
+@dataclass(frozen=True, eq=False)
 class Conditions:
     """The conditions of a batch of sets of rows, signs and boxes."""
 
-    def __init__(self, sets: OptimalitySet, matrix: Rows) -> None:
-        self.n_parameters, self.n_equalities = sets.n_parameters, sets.rows.eq_rows.shape[0]
-        self.matrix, self.active = matrix, sets.row_active
-        """G, (k, N), from `matrix_of`; (B, m_ub) which inequalities bind."""
+    n_parameters: int
+    n_equalities: int
+    matrix: Rows
+    """G, (k, N), from `matrix_of`."""
+    active: np.ndarray
+    """(B, m_ub) which inequalities are active."""
+    least: np.ndarray
+    """(B, m_ub): the least multipliers of inequalities."""
+    offset: np.ndarray
+    """(B, k): d."""
+    state: np.ndarray
+    """(B, k) EntryState codes."""
+    give: np.ndarray
+    """(k,): by how much a condition yields to a unit of force, 1 / soft; 0 for hard ones."""
+    size: np.ndarray
+    """(B,): what moves are short against, where parameters are not larger."""
+
+    @classmethod
+    def of(cls, sets: OptimalitySet, matrix: Rows) -> Conditions:
+        """The conditions of `sets`, with G from `matrix_of`."""
         gradient, n = _gradient(sets), sets.rows.n_variables
         pull = sets.margins[:, None]
         low, high = (sets.entry_state == s for s in (EntryState.AT_LOWER, EntryState.AT_UPPER))
-        least = _transposed_times(sets.rows.ub_rows, pull * sets.row_active)
-        own = gradient.offset + least - pull * (low.astype(float) - high)
+        least = pull * sets.row_active
+        lifted = _transposed_times(sets.rows.ub_rows, least)
+        own = gradient.offset + lifted - pull * (low.astype(float) - high)
         parts = [_of_limit(limit, len(sets)) for limit in _limits(sets)]
-        self.offset = np.hstack([own, *(offset for offset, _ in parts)])
-        """(B, k): d."""
-        self.state = np.hstack([sets.entry_state, *(state for _, state in parts)])
-        """(B, k) EntryState codes."""
-        self.give = np.zeros(self.offset.shape[1])
-        """(k,): by how much a condition yields to a unit of force, 1 / soft; 0 for hard ones."""
+        offset = np.hstack([own, *(offset for offset, _ in parts)])
+        give = np.zeros(offset.shape[1])
         if sets.soft is not None:
-            self.give[:n] = 1.0 / sets.soft
+            give[:n] = 1.0 / sets.soft
         known = np.abs(np.atleast_2d(gradient.offset)).max(axis=1, initial=0.0)
-        self.size = np.maximum(sets.margins, known)
-        """(B,): what moves are short against, where parameters are not larger."""
+        return cls(
+            n_parameters=sets.n_parameters,
+            n_equalities=sets.rows.eq_rows.shape[0],
+            matrix=matrix,
+            active=sets.row_active,
+            least=least,
+            offset=offset,
+            state=np.hstack([sets.entry_state, *(state for _, state in parts)]),
+            give=give,
+            size=np.maximum(sets.margins, known),
+        )
 
     def times(self, x: np.ndarray) -> np.ndarray:
         """(B, k): G x + d."""
@@ -72,9 +94,10 @@ class Conditions:
     def residual(self, q: np.ndarray, x: np.ndarray, forces: np.ndarray) -> Judged:
         """How far x (B, N) and forces (B, k) of the conditions are from the answer for q (B, p).
 
-        The same three misses as in `conic.residual_of`: conditions unmet and gradient left over,
-        against the length of the move; the products of slacks and forces against its square. A
-        move that is nothing leaves nothing to gain, whatever the last two say.
+        The same misses as in `conic.residual_of`: conditions unmet, gradient left over and the
+        smaller of slack and force, against the length of the move; the products of slacks and
+        forces against its square. A move that is nothing leaves nothing to gain, whatever the last
+        three say.
         """
         p = self.n_parameters
         y = self.allowed(forces)
@@ -88,10 +111,12 @@ class Conditions:
         pull[:, :p] -= move
         pull[:, p + self.n_equalities :] += hold
         gap = np.abs((inside * y).sum(axis=1) + (spare.clip(min=0) * hold).sum(axis=1))
+        both = _largest(np.minimum(np.abs(inside), np.abs(y)))
         moved = np.sqrt((move**2).sum(axis=1) + (self.give * y**2).sum(axis=1))
         size = np.maximum(np.linalg.norm(q, axis=1), self.size)
         yard = np.maximum(np.maximum(moved, SHORT * size), NOTHING)
-        to_gain = np.minimum(np.maximum(_largest(pull) / yard, gap / yard**2), moved / yard)
+        missed = np.maximum(np.maximum(_largest(pull), both) / yard, gap / yard**2)
+        to_gain = np.minimum(missed, moved / yard)
         return Judged(np.maximum(unmet / yard, to_gain), moved)
 
     def prove_empty(self, q: np.ndarray, forces: np.ndarray) -> np.ndarray:
@@ -107,11 +132,9 @@ class Conditions:
 
     def take(self, index: np.ndarray) -> Conditions:
         """Those of the chosen instances."""
-        result = object.__new__(Conditions)
-        result.__dict__.update(self.__dict__, matrix=self.matrix.take(index))
-        for name in ("offset", "state", "active", "size"):
-            setattr(result, name, getattr(self, name)[index])
-        return result
+        names = ("active", "least", "offset", "state", "size")
+        parts = {name: getattr(self, name)[index] for name in names}
+        return replace(self, matrix=self.matrix.take(index), **parts)
 
     def allowed(self, forces: np.ndarray) -> np.ndarray:
         """(B, k): forces with the signs that the states leave them; FIXED none, FREE any."""

@@ -4,13 +4,13 @@
 
 signs of s and mu as in `OptimalitySet`, l - margin * unit in its cones, w and costs within their
 limits, a block of w positive semidefinite. The answer is judged by the first-order conditions of
-this very problem, computed here from points and multipliers whoever found them. Letters: n entries,
+this very problem, computed here from points and multipliers. Letters: n entries,
 p parameters.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,11 +18,9 @@ from scipy import sparse
 from ..._common.conic import Cone, ConicAnswer, conditions_left, onto_cones, rows_of, solve_best
 from ..._common.polish import polished
 from ...optimality.active_set import EntryState
-from ..cpu.group import SHORT
+from ...optimality.sets import OptimalitySet
+from ..constants import SHORT
 from .conditions import EMPTY_PROOF, NOTHING
-
-if TYPE_CHECKING:
-    from ...optimality.sets import OptimalitySet
 
 GOAL = 1e-11
 """A residual with which no further attempt is made."""
@@ -102,11 +100,13 @@ def _best_answer(program: ConicProgram, size: float, seconds: float) -> tuple[Co
 
 
 def residual_of(program: ConicProgram, answer: ConicAnswer, size: float) -> float:
-    """Relative, 0 at the exact answer: the largest of three misses.
+    """Relative, 0 at the exact answer: the largest of four misses.
 
     Conditions unmet and gradient left over, against the length of the move (as everywhere, no less
-    than 1e-3 of the parameters); the products of slacks and multipliers against its square. A move
-    that is nothing leaves nothing to gain, whatever the last two say.
+    than 1e-3 of the parameters); the products of slacks and multipliers against its square; and of
+    each row that is no part of a curved cone the smaller of slack and multiplier, since a product
+    of 1e-8 leaves room for an error of 1e-4. A move that is nothing leaves nothing to gain,
+    whatever the last three say.
     """
     weight, target = program.weight, program.target
     unmet, left, gap = conditions_left(
@@ -119,7 +119,20 @@ def residual_of(program: ConicProgram, answer: ConicAnswer, size: float) -> floa
     )
     move = np.sqrt(float(weight @ (answer.x - target) ** 2))
     yard = max(move, SHORT * size, NOTHING)
-    return max(unmet / yard, min(max(left / yard, gap / yard**2), move / yard))
+    both = _largest_of_both(program, answer)
+    return max(unmet / yard, min(max(left / yard, both / yard, gap / yard**2), move / yard))
+
+
+def _largest_of_both(program: ConicProgram, answer: ConicAnswer) -> float:
+    """The largest of min(slack, multiplier) over rows that are inequalities by themselves."""
+    slack, start, largest = program.right - program.A @ answer.x, 0, 0.0
+    for kind, size in program.cones:
+        stop = start + rows_of((kind, size))
+        if kind == "nonnegative":
+            both = np.minimum(slack[start:stop], answer.z[start:stop])
+            largest = max(largest, float(both.max(initial=0.0)))
+        start = stop
+    return largest
 
 
 def _proves_empty(program: ConicProgram, z: np.ndarray) -> bool:
@@ -149,7 +162,7 @@ def build_program(one: OptimalitySet, q: np.ndarray, scale: float) -> ConicProgr
     zero, signed = _entry_rows(left, offset, one.entry_state[0], margin)
     parts = [zero, signed, _least(sizes, 2, margin), *_limits(one, sizes, scale)]
     parts += [_corner(sizes, 3 + i, c, margin) for i, c in enumerate(corners)]
-    if one.problem.semidefinite_block is not None:
+    if one.semidefinite_block is not None:
         parts.append(_semidefinite(one, sizes, scale))
     parts = [part for part in parts if len(part[1])]
     weight = np.zeros(sum(sizes))
@@ -232,7 +245,8 @@ def _limits(one: OptimalitySet, sizes: list[int], scale: float) -> list[Part]:
 
 def _semidefinite(one: OptimalitySet, sizes: list[int], scale: float) -> Part:
     """A block of the problem's parameters as a positive semidefinite matrix."""
-    start, order = one.problem.semidefinite_block
+    assert one.semidefinite_block is not None
+    start, order = one.semidefinite_block
     cone = ("semidefinite", order)
     stop = start + rows_of(cone)
     pick, base = sparse.csr_array(_choose(sizes, 0)), np.zeros(one.problem.n_parameters)

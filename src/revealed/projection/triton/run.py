@@ -1,16 +1,15 @@
-"""The entry on the device: chooses between the kernels, their twin and the CPU's own kernel.
+"""The entry on the device: chooses between the kernels, plain torch and the CPU's own kernel.
 
 On a GPU nothing here waits for the device, so a call can be captured in a CUDA graph (after one
-ordinary call, in which the kernels are compiled). There are two exceptions: the twin, on problems
-whose band is too wide for the kernels, looks whether it is done; and the host proves the claims on
-problems of extreme scales.
+ordinary call, in which the kernels are compiled). There are two exceptions: the torch version, on
+problems whose band is too wide for the kernels, looks whether it is done; and the host proves the
+claims on problems of extreme scales.
 
 Letters: B instances, n cost entries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,18 +19,22 @@ from torch import Tensor
 
 from ..._common.device import has_triton
 from ...errors import InputError, ShapeError
+from ...optimality.protocol import ProjectionOptions
 from ..cpu.analysis import analyse
 from ..cpu.certificate import Answer
 from ..cpu.group import Job
 from ..cpu.kernel import Work
 from ..cpu.spread import HARMLESS, HOPELESS
 from ..cpu.verify import UNPROVED, prove
-from ..result import Projection, ProjectionStatus
+from ..plain import METHODS as PROJECTED
+from ..plain import project_rows
+from ..project import check_options
+from ..result import ARRAYS, Projection, ProjectionStatus
 from .launch import Launch, Start, launch_all
 from .plan import WIDEST
 from .sets import DeviceSets
 
-METHODS = ("auto", "triton", "twin")
+METHODS = ("auto", "triton", "torch")
 PRECISIONS = ("float64", "float32")
 
 
@@ -61,9 +64,9 @@ def project_on_device(
     at its place, and afresh where that line is not finite.
 
     `method="auto"` is the Triton kernels on a GPU, the CPU's kernel (on `threads`) on a CPU, and
-    the twin where the kernels cannot serve. `precision="float32"` eliminates in float32, with
-    offsets, gradients and the certificate in float64 still; what it does not bring below `tol` is
-    finished in float64. Only the Triton kernels distinguish.
+    plain torch (`"torch"`) where the kernels cannot serve. `precision="float32"` eliminates in
+    float32, with offsets, gradients and the certificate in float64 still; what it does not bring
+    below `tol` is finished in float64. Only the Triton kernels distinguish.
     """
     sets.check(costs)
     if method not in METHODS:
@@ -73,7 +76,7 @@ def project_on_device(
     costs = costs.detach().contiguous()
     start = _read_start(warm_start, places, sets)
     if out is not None:
-        _check_room(out, costs, sets)
+        _check_out(out, costs, sets)
     if _by_kernel(sets, method):
         out = out or _empty(costs, sets)
         plain = precision == "float64"
@@ -83,9 +86,9 @@ def project_on_device(
     if method == "auto" and sets.device.type == "cpu":
         answer = _by_cpu(costs, sets, tol, max_iter, lines, threads)
     else:
-        from .twin import project_by_twin
+        from ..torch_dense.newton import project_by_torch
 
-        answer = project_by_twin(costs, sets, tol=tol, max_iter=max_iter, start=lines)
+        answer = project_by_torch(costs, sets, tol=tol, max_iter=max_iter, start=lines)
         answer = _without_doubtful(answer, costs, sets, tol)
     return answer if out is None else _copied(answer, out)
 
@@ -124,18 +127,10 @@ def _proved(p: Projection, costs: Tensor, sets: DeviceSets, chosen: Tensor) -> T
     return torch.from_numpy(answer.residual)
 
 
-def project_tensors(
-    costs: Any,
-    sets: DeviceSets,
-    *,
-    method: str,
-    tol: float,
-    max_iter: int,
-    time_limit: float | None,
-    warm_start: Any,
-    threads: int | None,
-) -> Projection:
+def project_tensors(costs: Any, sets: DeviceSets, options: ProjectionOptions) -> Projection:
     """`revealed.project` where the sets are on a device; floating results take the costs' dtype."""
+    method, time_limit = options.method, options.time_limit
+    check_options(len(costs), len(sets), options, PROJECTED)
     if method not in ("auto", "kernel") or time_limit is not None:
         raise InputError(
             "Sets on a device are projected with method='auto' or 'kernel' and no time limit; got "
@@ -146,14 +141,19 @@ def project_tensors(
             f"Sets on {sets.device} need `costs` as a tensor there; got {type(costs).__name__}."
         )
     p = project_on_device(
-        costs, sets, tol=tol, max_iter=max_iter, warm_start=warm_start, threads=threads
+        costs,
+        sets,
+        tol=options.tol,
+        max_iter=options.max_iter,
+        warm_start=options.warm_start,
+        threads=options.threads,
     )
     return p if costs.dtype == torch.float64 else _as_given(p, costs.dtype)
 
 
 def _as_given(p: Projection, dtype: torch.dtype) -> Projection:
     """`result.as_given` without reading back."""
-    cast = _each(p, lambda part: part.to(dtype) if part.is_floating_point() else part)
+    cast = p.each(lambda part: part.to(dtype) if part.is_floating_point() else part)
     size = torch.linalg.vector_norm(p.point, dim=1)
     off = torch.linalg.vector_norm(cast.point.double() - p.point, dim=1)
     fits = (off <= torch.finfo(dtype).eps * size) & cast.distance.isfinite()
@@ -182,22 +182,10 @@ def _by_cpu(
     start: Tensor | None,
     threads: int | None,
 ) -> Projection:
-    from ..project import project
-
     warm = None if start is None or not bool(start.isfinite().all()) else start.numpy()
-    p = project(
-        costs.to(torch.float64).numpy(),
-        sets.on_host(),
-        tol=tol,
-        max_iter=max_iter,
-        warm_start=warm,
-        threads=threads,
-    )
-    return _each(p, torch.from_numpy)
-
-
-def _each(p: Projection, function: Callable[[Any], Any]) -> Projection:
-    return Projection(*(function(getattr(p, name)) for name in Projection.__dataclass_fields__))
+    options = ProjectionOptions(tol=tol, max_iter=max_iter, warm_start=warm, threads=threads)
+    p = project_rows(costs.to(torch.float64).numpy(), sets.on_host(), options)
+    return p.each(torch.from_numpy)
 
 
 def _read_start(warm_start: Any, places: Tensor | None, sets: DeviceSets) -> Start | None:
@@ -236,10 +224,10 @@ def _empty(costs: Tensor, sets: DeviceSets) -> Projection:
     )
 
 
-def _check_room(out: Projection, costs: Tensor, sets: DeviceSets) -> None:
+def _check_out(out: Projection, costs: Tensor, sets: DeviceSets) -> None:
     """Refuse an answer to overwrite that a kernel could write beyond the end of."""
     nothing = _empty(costs[:0], sets)
-    for name in Projection.__dataclass_fields__:
+    for name in ARRAYS:
         there, like = getattr(out, name), getattr(nothing, name)
         shape = (len(costs), *like.shape[1:])
         fits = (
@@ -256,6 +244,6 @@ def _check_room(out: Projection, costs: Tensor, sets: DeviceSets) -> None:
 
 
 def _copied(answer: Projection, out: Projection) -> Projection:
-    for name in Projection.__dataclass_fields__:
+    for name in ARRAYS:
         getattr(out, name).copy_(getattr(answer, name))
     return out

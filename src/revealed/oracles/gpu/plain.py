@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..solution import Solution, SolveStatus
+from ...problems.solution import Solution, SolveStatus
 from .slots import NO_EDGE, Slots
 
 SLACK = 1e-11
@@ -33,7 +33,7 @@ class _Reached:
     negative: Tensor  # (B,) bool: whether costs below 0 may lead back to a node
 
 
-def solve_by_twin(costs: Tensor, slots: Slots, source: Tensor, target: Tensor) -> Solution:
+def solve_by_torch(costs: Tensor, slots: Slots, source: Tensor, target: Tensor) -> Solution:
     """Decisions for costs (B, E); source and target are (1,) or (B,)."""
     B = len(costs)
     source, target = (end.long().expand(B) for end in (source, target))
