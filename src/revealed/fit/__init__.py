@@ -13,6 +13,8 @@ from .feature_models import QuadraticModel as QuadraticModel
 from .feature_models import SharedModel as SharedModel
 from .history import History as History
 from .history import StopReason as StopReason
+from .intervals import CoefficientIntervals as CoefficientIntervals
+from .intervals import coefficient_intervals as coefficient_intervals
 from .lbfgs import lbfgs as lbfgs
 from .models import CostModel as CostModel
 from .models import LinearModel as LinearModel
@@ -48,6 +50,8 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "History",
     "StopReason",
     "Certificate",
+    "coefficient_intervals",
+    "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
 ]

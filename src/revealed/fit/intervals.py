@@ -41,6 +41,11 @@ from .models import LinearModel
 REFITS = 50
 FEWEST = 10
 """Decisions that must leave a bound or a row: with fewer on one side, nothing is said of it."""
+UNDERSMOOTHED = 0.1
+"""Of the usual ridge, which pulls coefficients to 0 by as much as they are uncertain."""
+LESS_RIDGE, MOST_GROWTH = 0.1, 1.25
+"""The share of the ridge that coefficients are compared under, and how much longer they may get:
+beyond that the ridge sets the factor, for decisions have so little noise that they do not."""
 TOL, MOST = 1e-5, 2_000
 """Relative distance to the minimum of the fit that refits start from, and its evaluations."""
 
@@ -62,8 +67,10 @@ class CoefficientIntervals:
     converged: int
     """Refits that reached their minimum. No interval is given unless all did."""
     ridge: float
-    """Of the fit and the refits: at most 0.15 over the number of samples, for a larger one would
-    shorten coefficients."""
+    """Of the fit and the refits: at most a tenth of what the estimator takes, for more would pull
+    coefficients to 0 by as much as they are uncertain."""
+    growth: float
+    """How much longer the coefficients are with a tenth of the ridge."""
 
     @property
     def told(self) -> np.ndarray:
@@ -71,10 +78,16 @@ class CoefficientIntervals:
         return np.isfinite(self.low)
 
     @property
+    def columns(self) -> np.ndarray:
+        """(d,) which features have an effect that can be told from those of the others."""
+        return np.isfinite(self.value[:, :-1]).all(axis=0)
+
+    @property
     def clear(self) -> np.ndarray:
         """(n, d + 1) which intervals leave out 0."""
+        least = 1e-9 * np.nanmax(np.abs(self.value), initial=0.0)
         with np.errstate(invalid="ignore"):
-            return (self.low > 0) | (self.high < 0)
+            return (self.low > least) | (self.high < -least)
 
     @property
     def sentence(self) -> str:
@@ -84,6 +97,13 @@ class CoefficientIntervals:
             return (
                 f"No intervals: {self.refits - self.converged} of {self.refits} refits did not "
                 "reach their minimum."
+            )
+        if self.growth > MOST_GROWTH:
+            return (
+                "No intervals: costs explain these decisions so well that the ridge, not the "
+                f"decisions, sets how large coefficients are (a tenth of it: {self.growth:.3g} "
+                "times as large). Many others explain as much; predictions may be good all the "
+                "same."
             )
         return (
             f"{told:,} of {self.told.size:,} coefficients have an interval, at "
@@ -122,7 +142,8 @@ def coefficient_intervals(
     kind : "linear" or "quadratic"
         Columns of the latter are those of `QuadraticModel.coef`.
     loss, ridge : DistanceLoss and float, or None
-        Those of the model; None for what the estimator chooses.
+        Those of the model; None for what the estimator chooses. A larger ridge than a tenth of
+        the estimator's is lowered to that.
     refits : int
         Groups of samples, each left out once; no more than samples.
     level : float
@@ -134,8 +155,8 @@ def coefficient_intervals(
     Z = as_contexts(Z)
     check_length(len(Z), len(sets))
     refits = min(refits, len(Z))
-    usual = default_ridge(sets)
-    ridge = usual if ridge is None else min(ridge, usual)
+    least = UNDERSMOOTHED * default_ridge(sets)
+    ridge = least if ridge is None else min(ridge, least)
     design = _Design(Z, sets, kind, ridge)
     known = identified(sets, design.features, exceptions=FEWEST)
     evaluator = Evaluator(sets, loss or default_loss(sets), cache=True, threads=threads)
@@ -145,13 +166,29 @@ def coefficient_intervals(
     theta = known.canonical(first[0])
     again = [known.canonical(other) for other, _ in others]
     converged = sum(reached for _, reached in others) * first[1]
+    growth = _growth(design, evaluator, theta[told], lambda again: known.canonical(again)[told])
     half = np.full(theta.shape, np.nan)
-    if converged == refits and told.sum() > 1:
+    if converged == refits and told.sum() > 1 and growth <= MOST_GROWTH:
         half[told] = _half_width(theta[told], np.stack([one[told] for one in again]), level)
+    theta[:, ~told.any(axis=0)] = np.nan
     parts = (design.in_units(part) for part in (theta, theta - half, theta + half))
     return CoefficientIntervals(
-        *parts, level, known, refits=refits, converged=converged, ridge=ridge
+        *parts, level, known, refits=refits, converged=converged, ridge=ridge, growth=growth
     )
+
+
+def _growth(
+    design: _Design, evaluator: Evaluator, theta: np.ndarray, of: Callable[[np.ndarray], np.ndarray]
+) -> float:
+    """How much longer coefficients theta (N,) are with a tenth of the ridge; 1 without a ridge."""
+    model = design.model
+    if not model.ridge:
+        return 1.0
+    model.set_ridge(LESS_RIDGE * model.ridge)
+    common: dict[str, Any] = {"features": design.prepared, "describe_fit": False, "tol": TOL}
+    lbfgs(model, design.Z, evaluator.sets, evaluator=evaluator, max_iter=MOST, **common)
+    length = float(np.linalg.norm(theta))
+    return float(np.linalg.norm(of(design.linear.standardized))) / length if length > 0 else np.inf
 
 
 def _half_width(theta: np.ndarray, others: np.ndarray, level: float) -> np.ndarray:
@@ -172,9 +209,7 @@ def _fits(
     group; and whether each has reached its minimum."""
     model, features = design.model, design.prepared
     common: dict[str, Any] = {"features": features, "describe_fit": False, "tol": TOL}
-    history = lbfgs(
-        model, design.Z, evaluator.sets, evaluator=evaluator, max_iter=MOST, **common
-    )
+    history = lbfgs(model, design.Z, evaluator.sets, evaluator=evaluator, max_iter=MOST, **common)
     reached = history.reason in (StopReason.CONVERGED, StopReason.INTERPOLATED)
     yield design.linear.standardized, reached
     start, size = model.point, len(evaluator.sets)

@@ -172,4 +172,3 @@ def _span(rows: np.ndarray) -> np.ndarray:
         return np.zeros((rows.shape[1], 0))
     Q, R, _ = qr(rows.T, mode="economic", pivoting=True, check_finite=False)  # pyright: ignore
     return Q[:, np.abs(np.diag(R)) > RANK]
-
