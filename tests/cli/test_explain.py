@@ -183,7 +183,11 @@ def test_of_many_effects_the_largest_are_shown(capsys):
     sure = CoefficientIntervals(value, value - 0.5, value + 0.5, refits=50, converged=50, **facts)
     _tell_coefficients(sure, model)
     printed = capsys.readouterr().out
-    lines = [line for line in printed.splitlines() if line.split()[:1] and line.split()[0][0] == "f" and line.split()[0][1:].isdigit()]
+    lines = [
+        line
+        for line in printed.splitlines()
+        if line.split()[:1] and line.split()[0][0] == "f" and line.split()[0][1:].isdigit()
+    ]
     assert len(lines) == EFFECTS
     assert "the 24 largest of 400; --json lists all" in printed
     assert "+401 " in printed

@@ -26,6 +26,7 @@ from .defaults import default_loss, default_ridge
 from .evaluation import Evaluator
 from .feature_models import KernelModel, QuadraticModel, SharedModel
 from .history import History, StopReason
+from .intervals import CoefficientIntervals, coefficient_intervals
 from .lbfgs import lbfgs
 from .models import CostModel, LinearModel
 from .observed import observed
@@ -349,6 +350,26 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         loss = ((predicted - decisions) ** 2).sum(axis=1)
         weights = checked_sample_weight(sample_weight, len(loss))
         return 0.0 - float(np.average(np.nan_to_num(loss, nan=np.inf), weights=weights))
+
+    def intervals(
+        self, Z: Any, X: Any, *, refits: int = 50, level: float = 0.95
+    ) -> CoefficientIntervals:
+        """Confidence intervals of the coefficients that decisions `X` (B, n) in contexts `Z` (B, d)
+        tell, usually those learned from; NaN for the others. Print it for what they are of.
+
+        For linear and quadratic models of plain costs, fitted anew with the loss of this one.
+        """
+        check_is_fitted(self, "model_")
+        kind = getattr(self, "chosen_model_", self.model)
+        if self.scale is not None or self.given or not isinstance(kind, str):
+            raise InputError(
+                "Intervals are for linear and quadratic models without `scale` and `given`."
+            )
+        Z, sets = self._data(checked_contexts(self, Z, reset=False), X, None, None)
+        chosen: dict[str, Any] = {"kind": kind, "loss": self.loss_, "ridge": self.ridge_}
+        return coefficient_intervals(
+            Z, sets, refits=refits, level=level, seed=self._seed, threads=self.threads, **chosen
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

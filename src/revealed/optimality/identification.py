@@ -113,8 +113,10 @@ def identified(sets: Any, contexts: Any = None, *, exceptions: int = 0) -> Ident
             f"Directions of cost are computed for up to {LARGEST:,} entries; got {len(free):,}."
         )
     problem = sets.problem
-    reached = (~sets.row_active).sum(axis=0) <= exceptions if len(sets) else np.zeros(0, bool)
-    lines, rays = _shared(problem.eq_rows), _shared(problem.ub_rows)[np.flatnonzero(reached)]
+    reached = (~sets.row_active).sum(axis=0) <= exceptions
+    reached &= _common(problem.ub_rows)
+    lines = problem.eq_rows.matrix()[np.flatnonzero(_common(problem.eq_rows))]
+    rays = problem.ub_rows.matrix()[np.flatnonzero(reached)]
     basis = _span(sparse.vstack([lines, rays]).tocsc()[:, moving].toarray())
     return Identified(
         n=problem.n_variables,
@@ -153,15 +155,14 @@ def _unmoved(state: np.ndarray, exceptions: int) -> tuple[np.ndarray, np.ndarray
     return without, ~without & (fixed + np.maximum(lower, upper) >= size - exceptions)
 
 
-def _shared(rows: Rows) -> sparse.csr_array:
-    """The rows that all instances have in common."""
-    matrix = rows.matrix(0) if len(rows.data) else sparse.csr_array(rows.shape)
-    if not rows.per_instance:
-        return matrix
-    differs = np.zeros(rows.shape[0], bool)
+def _common(rows: Rows) -> np.ndarray:
+    """(m,) whether each row is the same in all instances, but for its length."""
+    if not (rows.per_instance and len(rows.data)):
+        return np.ones(rows.shape[0], bool)
     line = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    np.logical_or.at(differs, line, np.ptp(rows.data, axis=0) > 0)
-    return matrix[np.flatnonzero(~differs)]
+    size = np.where(rows.largest > 0, rows.largest, 1.0)[:, line]
+    differs = np.ptp(rows.data / size, axis=0) > RANK
+    return np.bincount(line, differs, minlength=rows.shape[0]) == 0
 
 
 def _span(rows: np.ndarray) -> np.ndarray:
