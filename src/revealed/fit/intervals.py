@@ -87,7 +87,7 @@ class CoefficientIntervals:
         """(n, d + 1) which intervals leave out 0."""
         least = 1e-9 * np.nanmax(np.abs(self.value), initial=0.0)
         with np.errstate(invalid="ignore"):
-            return (self.low > least) | (self.high < -least)
+            return np.asarray((self.low > least) | (self.high < -least))
 
     @property
     def sentence(self) -> str:
@@ -120,7 +120,7 @@ class CoefficientIntervals:
 
 def coefficient_intervals(
     Z: Any,
-    sets: OptimalitySet,
+    sets: Any,
     *,
     kind: str = "linear",
     loss: DistanceLoss | None = None,
@@ -171,9 +171,17 @@ def coefficient_intervals(
     if converged == refits and told.sum() > 1 and growth <= MOST_GROWTH:
         half[told] = _half_width(theta[told], np.stack([one[told] for one in again]), level)
     theta[:, ~told.any(axis=0)] = np.nan
-    parts = (design.in_units(part) for part in (theta, theta - half, theta + half))
+    value, low, high = (design.in_units(part) for part in (theta, theta - half, theta + half))
     return CoefficientIntervals(
-        *parts, level, known, refits=refits, converged=converged, ridge=ridge, growth=growth
+        value,
+        low,
+        high,
+        level,
+        known,
+        refits=refits,
+        converged=converged,
+        ridge=ridge,
+        growth=growth,
     )
 
 

@@ -171,5 +171,6 @@ def _span(rows: np.ndarray) -> np.ndarray:
     rows = rows[size > 0] / size[size > 0, None]
     if not rows.size:
         return np.zeros((rows.shape[1], 0))
-    Q, R, _ = qr(rows.T, mode="economic", pivoting=True, check_finite=False)  # pyright: ignore
+    found: Any = qr(rows.T, mode="economic", pivoting=True, check_finite=False)
+    Q, R, _ = found
     return Q[:, np.abs(np.diag(R)) > RANK]
