@@ -11,8 +11,9 @@ minimum (a delete-a-group jackknife). With theta_g these coefficients,
 Their parameter is the minimizer of the expected smoothed loss, up to the factor. It is not exactly
 the true coefficients, but close to them where costs are linear in the context and the decision
 maker's own noise is normal: `experiments/scripts/coverage.py` measures how often intervals cover
-both. Percentiles of 50 bootstrap refits covered 85% there. Letters: B samples, n cost entries,
-d features, G groups.
+both. Percentiles of 20 bootstrap refits covered 81% to 87% of the true ones.
+
+Letters: B samples, n cost entries, d features, G groups.
 """
 
 from __future__ import annotations
@@ -75,12 +76,12 @@ class CoefficientIntervals:
     @property
     def told(self) -> np.ndarray:
         """(n, d + 1) which coefficients have an interval."""
-        return np.isfinite(self.low)
+        return np.asarray(np.isfinite(self.low))
 
     @property
     def columns(self) -> np.ndarray:
         """(d,) which features have an effect that can be told from those of the others."""
-        return np.isfinite(self.value[:, :-1]).all(axis=0)
+        return np.asarray(np.isfinite(self.value[:, :-1]).all(axis=0))
 
     @property
     def clear(self) -> np.ndarray:

@@ -223,7 +223,7 @@ def _withheld(sure: CoefficientIntervals, model: FittedModel) -> list[str]:
     hidden = np.flatnonzero(~known.entries)
     if hidden.size:
         lines.append(f"No interval, for nothing is left of it: {_some(plan.variables, hidden)}.")
-    names = [name for name, k in zip(model.terms, sure.columns, strict=True) if not k]
+    names = [str(name) for name, k in zip(model.terms, sure.columns, strict=True) if not k]
     if names:
         lines.append(
             f"No interval, for nothing tells their effects apart: {some(names)} (the same in every "
@@ -233,7 +233,7 @@ def _withheld(sure: CoefficientIntervals, model: FittedModel) -> list[str]:
 
 
 def _some(names: Sequence[str], index: np.ndarray) -> str:
-    return some([names[i] for i in index])
+    return some([names[int(i)] for i in index])
 
 
 def _clearest(sure: CoefficientIntervals, model: FittedModel) -> list[tuple[float, list[str]]]:

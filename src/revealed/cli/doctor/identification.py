@@ -56,10 +56,11 @@ def _directions(case: Case, known: Identified) -> list[Finding]:
             "may be raised together in proportion to its entries, and no decision changes."
         )
     if rays:
+        one = len(known.reached) + len(known.still) == 1
         what += (
             f" {rays}{' more' if lines else ''} {'is' if rays == 1 else 'are'} known from one side "
-            f"at most: {_one_sided(known)} in every decision, so any amount that makes "
-            "it matter more would do as well."
+            f"at most: {_one_sided(known)} in every decision, so any cost that makes "
+            f"{'it' if one else 'them'} matter more would do as well."
         )
     return [
         Finding(
