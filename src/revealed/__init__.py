@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from .optimality.rounding import read_rounded as read_rounded
     from .optimality.sets import EntryState as EntryState
     from .optimality.sets import OptimalitySet as OptimalitySet
-    from .oracles import Solution as Solution
-    from .oracles import SolveStatus as SolveStatus
     from .problems.cones import SecondOrderCone as SecondOrderCone
     from .problems.cones import SemidefiniteCone as SemidefiniteCone
     from .problems.convex import ConvexProgram as ConvexProgram
     from .problems.linear import LinearProgram as LinearProgram
     from .problems.quadratic import QuadraticProgram as QuadraticProgram
+    from .problems.solution import Solution as Solution
+    from .problems.solution import SolveStatus as SolveStatus
     from .projection import Projection as Projection
     from .projection import ProjectionStatus as ProjectionStatus
     from .projection import project as project
@@ -72,11 +72,11 @@ _HOMES = {
     ),
     "losses": ("ProjectionLoss",),
     "optimality": ("CostForm", "EntryState", "MixedSets", "OptimalitySet", "read_rounded"),
-    "oracles": ("Solution", "SolveStatus"),
     "problems.cones": ("SecondOrderCone", "SemidefiniteCone"),
     "problems.convex": ("ConvexProgram",),
     "problems.linear": ("LinearProgram",),
     "problems.quadratic": ("QuadraticProgram",),
+    "problems.solution": ("Solution", "SolveStatus"),
     "projection": ("Projection", "ProjectionStatus", "project"),
 }
 """The modules that names of the front door come from."""

@@ -159,7 +159,7 @@ def test_and_the_problem_is_solved_and_projected_on(small):
     sets = rv.OptimalitySet(problem, answer.x, margin=0.1)
     states = [EntryState.FREE, EntryState.FIXED, EntryState.FREE, EntryState.AT_UPPER]
     assert sets.entry_state.tolist() == [states]
-    assert sets.slack(cost[None]) == pytest.approx([0.5])
+    assert sets.max_margin(cost[None]) == pytest.approx([0.5])
     p = rv.project([[3.0, 5.0, 2.0, 3.0]], sets)
     assert p.solved.all()
     assert sets.contains(p.point).all()

@@ -128,7 +128,7 @@ def test_shrinking_estimates_and_unshrinking_the_model_is_the_same_covariance(pe
 @pytest.mark.parametrize("method", [learners.projections, learners.implicit, learners.two_stage])
 def test_a_ridge_holds_the_model_of_returns_back(method, periods):
     own = {
-        learners.projections: {"power": 1, "noise": 0.5, "step": 0.1},
+        learners.projections: {"power": 1, "noise": 0.5},
         learners.implicit: {"criterion": "decision", "step": 0.1},
         learners.two_stage: {},
     }[method]

@@ -211,7 +211,7 @@ SLACKS = [
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
 def test_slack_by_hand(problem, x, cost, expected, unit):
     sets = rv.OptimalitySet(problem, [x], margin=0.5)
-    slack = sets.slack(unit * np.array([cost]))
+    slack = sets.max_margin(unit * np.array([cost]))
     np.testing.assert_allclose(slack, [unit * expected], atol=1e-7 * unit)
     if np.isfinite(expected):
         chi = abs(expected) * unit
@@ -227,7 +227,7 @@ def test_projections_are_inside_with_their_margin(case, margin):
     sets = rv.OptimalitySet(case.problem, case.problem.solve(case.costs).x, margin)
     point = rv.project(predictions("random", sets, np.random.default_rng(0)), sets).point
     assert sets.contains(point).all()
-    assert (sets.slack(point) >= margin - 1e-6).all()
+    assert (sets.max_margin(point) >= margin - 1e-6).all()
 
 
 @each_case
@@ -235,14 +235,14 @@ def test_members_are_contained_and_costs_of_other_decisions_are_not(case):
     rng = np.random.default_rng(1)
     sets = rv.OptimalitySet(case.problem, case.problem.solve(case.costs).x, 0.1)
     assert sets.contains(inside_costs(sets, rng)).all()
-    assert (sets.slack(inside_costs(sets, rng)) >= 0.1 - 1e-9).all()
+    assert (sets.max_margin(inside_costs(sets, rng)) >= 0.1 - 1e-9).all()
     other = case.problem.solve(-case.costs) if case.name.startswith("grid right") else None
     other = case.problem.solve(case.costs[:, ::-1]) if other is None else other
     differs = (other.x != sets.decisions).any(axis=1)
     assert differs.any()
     wrong = rv.OptimalitySet(case.problem, other.x, 0.0)
     assert not wrong.contains(case.costs)[differs].any()
-    assert (wrong.slack(case.costs)[differs] < 0).all()
+    assert (wrong.max_margin(case.costs)[differs] < 0).all()
 
 
 def test_membership_takes_its_own_tolerance():
@@ -256,7 +256,7 @@ def test_torch_in_torch_out():
     costs = torch.tensor([[1.0, 2.0, 1.0]], dtype=torch.float32)
     assert sets.contains(costs).tolist() == [True]
     assert sets.contains(costs).dtype == torch.bool
-    assert sets.slack(costs).dtype == torch.float32
+    assert sets.max_margin(costs).dtype == torch.float32
 
 
 INDICES = [0, -1, 2, slice(1, 4), slice(None, None, -1), [3, 0, 0], np.array([4, 1]), []]
@@ -306,14 +306,14 @@ def test_one_margin_or_one_for_each():
     together = rv.project(np.zeros((2, 3)), mixed).point
     alone = [rv.project(np.zeros((1, 3)), mixed[b]).point[0] for b in range(2)]
     np.testing.assert_allclose(together, alone, atol=1e-12)
-    assert mixed.slack(together) == pytest.approx([0.5, 2.0])
+    assert mixed.max_margin(together) == pytest.approx([0.5, 2.0])
 
 
 def test_an_empty_batch_is_a_batch():
     sets = rv.OptimalitySet(tiny_path(), np.zeros((0, 3)))
     assert len(sets) == 0
     assert sets.contains(np.zeros((0, 3))).shape == (0,)
-    assert sets.slack(np.zeros((0, 3))).shape == (0,)
+    assert sets.max_margin(np.zeros((0, 3))).shape == (0,)
     assert "0 decisions" in sets.report()
     assert "0 decisions" in repr(sets)
 

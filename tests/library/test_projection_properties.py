@@ -115,7 +115,7 @@ def test_the_point_is_in_the_set_with_its_margin(case):
     point = projected(costs, sets).point
     assert sets.contains(point).all()
     size = np.abs(point).max(axis=1) + sets.margins + 1e-300
-    assert (sets.slack(point) >= sets.margins - 1e-6 * size).all()
+    assert (sets.max_margin(point) >= sets.margins - 1e-6 * size).all()
 
 
 @modest

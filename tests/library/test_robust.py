@@ -265,7 +265,7 @@ def test_membership_at_the_ends_of_the_scale(unit):
     inside = rv.project(Q, sets).point
     assert sets.contains(inside * unit).all()
     assert not sets.contains(Q * unit).any()
-    assert (sets.slack(Q * unit) < 0).all()
+    assert (sets.max_margin(Q * unit) < 0).all()
 
 
 def test_an_answer_beyond_float64_is_not_called_solved():

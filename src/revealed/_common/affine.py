@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
+from .arrays import Choice
 from .rows import Rows, frozen
 
 
@@ -29,7 +30,7 @@ class Metric:
     directions: np.ndarray | None = None
     """(1 or B, n, k), None for a plain multiple of the identity."""
 
-    def take(self, index: np.ndarray) -> Metric:
+    def take(self, index: Choice) -> Metric:
         alpha = self.alpha if len(self.alpha) == 1 else self.alpha[index]
         own = self.directions
         if own is not None and len(own) > 1:
@@ -66,7 +67,7 @@ class AffineMap:
         owner = np.repeat(np.arange(self.rows.shape[0]), np.diff(self.rows.indptr))
         return np.asarray((self.rows.data * y[:, owner]) @ self._by_column)
 
-    def take(self, index: np.ndarray) -> AffineMap:
+    def take(self, index: Choice) -> AffineMap:
         """The maps of the chosen instances."""
         return replace(
             self,

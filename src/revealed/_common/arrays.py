@@ -14,6 +14,13 @@ import numpy as np
 from ..errors import InputError, ShapeError
 
 Restore = Callable[[np.ndarray], Any]
+Choice = slice | np.ndarray
+"""Chosen instances: a slice from start to stop, or positions (B,) int64."""
+
+
+def loaded_torch() -> Any:
+    """The torch module, for code that has a tensor at hand and so must find it loaded."""
+    return sys.modules["torch"]
 
 
 def is_torch(value: object) -> bool:
@@ -86,6 +93,22 @@ def as_index(index: Any, size: int, name: str = "instances") -> np.ndarray:
     return np.where(array < 0, array + size, array)
 
 
+def as_choice(index: Any, size: int, name: str = "instances") -> Choice:
+    """`as_index`, except that a run of neighbors stays a slice: what it chooses is a view."""
+    if isinstance(index, slice) and index.step in (None, 1):
+        try:
+            start, stop, _ = index.indices(size)
+        except TypeError as error:
+            raise InputError(f"An index of {name} must hold integers; got {index!r}.") from error
+        return slice(start, max(start, stop))
+    return as_index(index, size, name)
+
+
+def count_of(choice: Choice) -> int:
+    """How many instances a choice from `as_choice` has."""
+    return choice.stop - choice.start if isinstance(choice, slice) else len(choice)
+
+
 def _identity(array: np.ndarray) -> np.ndarray:
     return array
 
@@ -109,7 +132,7 @@ def _numbers(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def _tensor_to_float64(tensor: Any, name: str) -> np.ndarray:
-    torch = sys.modules["torch"]
+    torch = loaded_torch()
     if tensor.layout != torch.strided:
         raise InputError(
             f"`{name}` must be a dense tensor; got layout {tensor.layout}. Use `{name}.to_dense()`."
@@ -130,7 +153,7 @@ def _tensor_to_float64(tensor: Any, name: str) -> np.ndarray:
 
 
 def _torch_restorer(tensor: Any) -> Restore:
-    torch = sys.modules["torch"]
+    torch = loaded_torch()
     floating = tensor.dtype if tensor.is_floating_point() else torch.float64
 
     def restore(array: np.ndarray) -> Any:

@@ -6,13 +6,12 @@ torch is never imported here: a tensor can only arrive if the caller has importe
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 from ..errors import InputError, ShapeError
-from .arrays import batch_shape_message, is_torch
+from .arrays import batch_shape_message, is_torch, loaded_torch
 
 
 def is_cuda(value: object) -> bool:
@@ -20,18 +19,12 @@ def is_cuda(value: object) -> bool:
     return is_torch(value) and bool(value.is_cuda)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def is_device_sets(value: object) -> bool:
-    """Whether `value` is a `DeviceSets`, found out without importing torch."""
-    module = sys.modules.get("revealed.projection.triton.sets")
-    return module is not None and isinstance(value, module.DeviceSets)
-
-
 def as_device_costs(costs: Any, n: int, name: str = "costs") -> Any:
     """A (B, n) tensor of a floating dtype, contiguous and without gradient, where it is.
 
     Entries are not looked at, for that would mean waiting for the device.
     """
-    torch = sys.modules["torch"]
+    torch = loaded_torch()
     if costs.layout != torch.strided:
         raise InputError(
             f"`{name}` must be a dense tensor; got layout {costs.layout}. Use `{name}.to_dense()`."
@@ -55,4 +48,4 @@ def processors(device: Any) -> int:
     """Multiprocessors of a CUDA device; 1 elsewhere."""
     if device.type != "cuda":
         return 1
-    return sys.modules["torch"].cuda.get_device_properties(device).multi_processor_count
+    return loaded_torch().cuda.get_device_properties(device).multi_processor_count

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError, ShapeError
-from .arrays import to_float64
+from .arrays import Choice, to_float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Rows:
             result.eliminate_zeros()
         return result
 
-    def take(self, index: np.ndarray) -> Rows:
+    def take(self, index: Choice) -> Rows:
         """The rows of the chosen instances; a shared matrix is returned as it is."""
         if not self.per_instance:
             return self

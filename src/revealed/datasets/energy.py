@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .._common.checks import positive_int
 from ..errors import InputError
-from ..problems._checks import positive_int
 from ..problems.catalogue.schedules import energy_per_start, scheduling
 from ..problems.linear import LinearProgram
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .._common.checks import positive_int
 from ..errors import InputError, MissingDependencyError
-from ..problems._checks import positive_int
 
 PERIOD, YEAR, QUARTER = 5, 252, 63
 """Trading days: of a period between two decisions, of a year, of a quarter."""

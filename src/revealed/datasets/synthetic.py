@@ -13,10 +13,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .._common.checks import check_number, check_whole
+from .._common.checks import check_number, check_whole, positive_int
 from ..errors import InputError
 from ..problems import grid_shortest_path, knapsack
-from ..problems._checks import positive_int
 from ..problems.linear import LinearProgram
 from .dataset import DataSet, split_by_size
 

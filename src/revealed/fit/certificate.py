@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..optimality.mixed import Sets
+from ..optimality.protocol import CostSet as Sets
 from .evaluation import Evaluation, Evaluator
 from .history import StopReason
 from .models import CostModel

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._common.arrays import as_index, is_torch, to_float64
 from ..errors import InputError, ShapeError
-from ..optimality.mixed import Sets
+from ..optimality.protocol import CostSet as Sets
 from .least_squares import chunks
 
 LARGEST = 1e120

@@ -21,7 +21,8 @@ from .._common.arrays import to_float64
 from .._common.checks import check_number
 from ..errors import InputError
 from ..optimality.cost_form import CostForm
-from ..optimality.mixed import MixedSets, Sets
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
 from .contexts import Common
 from .defaults import STRENGTH
 from .estimator import MODELS, InverseRegressor, _seed

@@ -25,7 +25,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from ..optimality.sets import EntryState, OptimalitySet
 from ..projection.distance import ROUNDED
 from .evaluation import DistanceLoss, Evaluator
-from .models import ConvexModel
+from .models import ConvexModel, Curved
 
 LARGEST = 3000
 """Coordinates of a model whose curvature is factored."""
@@ -50,8 +50,8 @@ def has_metric(model: ConvexModel, evaluator: Evaluator) -> bool:
         isinstance(sets, OptimalitySet)
         and sets.is_plain
         and len(model.point) <= LARGEST
-        and not sets.problem.eq_rows.per_instance
-        and not sets.problem.ub_rows.per_instance
+        and not sets.rows.eq_rows.per_instance
+        and not sets.rows.ub_rows.per_instance
     )
 
 
@@ -65,7 +65,7 @@ def price_of_metric(model: ConvexModel, features: Any, evaluator: Evaluator) -> 
     sets: Any = evaluator.sets
     rows = _rows_of(sets)
     N, m, n = len(model.point), sets.row_active.shape[1], sets.problem.n_variables
-    m += sets.problem.eq_rows.shape[0]
+    m += sets.rows.eq_rows.shape[0]
     chosen, draws = _some_samples(len(sets), evaluator.loss.count, FEW, 0)
     Q, own, near = evaluator.sample(model, features[chosen], chosen, draws)
     moves, held = _active(rows, Q, own, near)
@@ -85,22 +85,9 @@ def sampled_metric(
     `steepness` is the length of the gradient over the root of twice the loss; `turn` chooses the
     samples.
     """
-    sets: Any = evaluator.sets
-    size, A = len(model.point), _rows_of(sets)
-    most = max(MOST_SAMPLES, 4 * size)
-    chosen, draws = _some_samples(len(sets), evaluator.loss.count, most, turn)
-    total, work, counted = np.zeros((size, size)), 0.0, 0.0
-    for start in range(0, len(chosen), BATCH):
-        index, draw = chosen[start : start + BATCH], draws[start : start + BATCH]
-        part = features[index]
-        sample = evaluator.sample(model, part, index, draw)
-        for some, entries, hessians in _hessians(A, *sample, evaluator.loss):
-            total += model.curvature(part[some], entries, hessians)
-            work += 2.0 * len(some) * entries.shape[1] ** 3
-        counted += float(sets.weights[index].sum())
-        if work > WORK:
-            break
-    total /= counted
+    counted: list[float] = []
+    total = model.curvature(_sampled(model, features, evaluator, turn, counted)) / sum(counted)
+    size = len(total)
     total += model.penalty_curvature()
     total[np.diag_indices(size)] += min(DAMPING, max(steepness, 1e-9))
     try:
@@ -110,9 +97,29 @@ def sampled_metric(
     return lambda gradient: cho_solve(factor, gradient, check_finite=False)
 
 
+def _sampled(
+    model: ConvexModel, features: Any, evaluator: Evaluator, turn: int, counted: list[float]
+) -> Iterator[Curved]:
+    """Hessians of some samples; what these count goes to `counted`."""
+    sets: Any = evaluator.sets
+    A, work = _rows_of(sets), 0.0
+    most = max(MOST_SAMPLES, 4 * len(model.point))
+    chosen, draws = _some_samples(len(sets), evaluator.loss.count, most, turn)
+    for start in range(0, len(chosen), BATCH):
+        index, draw = chosen[start : start + BATCH], draws[start : start + BATCH]
+        part = features[index]
+        sample = evaluator.sample(model, part, index, draw)
+        for some, entries, hessians in _hessians(A, *sample, evaluator.loss):
+            yield part[some], entries, hessians
+            work += 2.0 * len(some) * entries.shape[1] ** 3
+        counted.append(float(sets.weights[index].sum()))
+        if work > WORK:
+            break
+
+
 def _rows_of(sets: OptimalitySet) -> sparse.csr_array:
     """(m, n) the rows of all constraints, equalities first."""
-    both = (sets.problem.eq_rows, sets.problem.ub_rows)
+    both = (sets.rows.eq_rows, sets.rows.ub_rows)
     return sparse.csr_array(sparse.vstack([rows.matrix(0) for rows in both]))
 
 
@@ -158,7 +165,7 @@ def _active(
     residual = Q - near.point
     longest = np.abs(residual).max(axis=1, keepdims=True, initial=0.0)
     moves = (own.entry_state == EntryState.FREE) | (np.abs(residual) > MOVES * (longest + 1e-300))
-    m_eq = own.problem.eq_rows.shape[0]
+    m_eq = own.rows.eq_rows.shape[0]
     held = np.asarray((moves @ abs(A).T) > 0)
     extra = near.multipliers[:, m_eq:] - own.margins[:, None]
     held[:, m_eq:] &= own.row_active & (extra > MOVES * (1.0 + np.abs(near.multipliers[:, m_eq:])))

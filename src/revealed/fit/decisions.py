@@ -10,10 +10,11 @@ from scipy import sparse
 from .._common.arrays import is_torch, to_float64
 from ..errors import InputError, ShapeError
 from ..optimality.cost_form import CostForm
-from ..optimality.mixed import MixedSets, Sets
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
-from ..oracles import SolveStatus
 from ..problems.linear import LinearProgram
+from ..problems.solution import SolveStatus
 from .contexts import Common, Ragged, check_length
 
 
@@ -78,9 +79,9 @@ def joined(parts: Any) -> Any:
     whole = OptimalitySet(
         first.problem, decisions, margins, tol=first.tol, form=first.form, soft=first.soft
     )
-    for name in ("weights", "repaired"):
-        setattr(whole, name, np.concatenate([getattr(part, name) for part in parts]))
-    return whole
+    names = ("weights", "repaired")
+    kept = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return whole.replaced(**kept)
 
 
 def checked_sample_weight(weights: Any, size: int) -> np.ndarray | None:
@@ -114,9 +115,12 @@ def weighed(sets: Sets, weights: np.ndarray) -> Sets:
             "`sample_weight` is for samples of one problem; sets of several count by the weights "
             "of their parts."
         )
-    result = sets[:]
-    result.weights = sets.weights * (weights / weights.max())
-    return result
+    if not isinstance(sets, OptimalitySet):
+        raise InputError(
+            "`sample_weight` is for sets built by OptimalitySet; give these sets weights of their "
+            "own."
+        )
+    return sets.replaced(weights=sets.weights * (weights / weights.max()))
 
 
 def counting(Z: Any, sets: Sets) -> tuple[Any, Sets, np.ndarray | None]:
@@ -166,8 +170,7 @@ def in_units(sets: Sets, scale: Any) -> OptimalitySet:
         ub=plain.ub * unit,
     )
     result = OptimalitySet(problem, sets.decisions * unit, sets.margins, tol=sets.tol)
-    result.weights = sets.weights
-    return result
+    return result.replaced(weights=sets.weights)
 
 
 def numbers(X: Any) -> np.ndarray:

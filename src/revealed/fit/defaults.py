@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..optimality.mixed import MixedSets, Sets
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
 from ..projection import project
 from ..projection.result import refuse_empty
 from .evaluation import DistanceLoss

@@ -16,9 +16,11 @@ from .._common.arrays import to_float64
 from .._common.checks import check_number, check_whole
 from ..errors import InputError, ShapeError
 from ..optimality.cost_form import CostForm
-from ..optimality.mixed import MixedSets, Sets
-from ..optimality.sets import OptimalitySet, check_program
-from ..oracles import SolveStatus
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
+from ..optimality.sets import OptimalitySet
+from ..problems.protocol import check_problem
+from ..problems.solution import SolveStatus
 from .certificate import Certificate
 from .contexts import Common, Ragged, check_length, checked_contexts, is_ragged, like
 from .decisions import as_sets, checked_sample_weight, in_units, joined, weighed
@@ -312,7 +314,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         if isinstance(problem, MixedSets):
             return problem.solve(self._parameters(Z), threads=self.threads)
         chosen = self.problem if problem is None else problem
-        check_program(chosen)
+        check_problem(chosen)
         check_is_fitted(self, "model_")
         if is_ragged(Z):
             _check_sizes(Z, chosen if self.form_ is None else self.form_)
@@ -341,7 +343,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         if isinstance(sets, MixedSets):
             predicted = _filled_up(self.predict(Z, problem=sets), decisions.shape[1])
         else:
-            own, form = (None, None) if sets is None else (sets.problem, sets.form)
+            own = None if sets is None else sets.problem
+            form = sets.form if isinstance(sets, OptimalitySet) else None
             found = self._decisions(Z, own, form, len(decisions))
             predicted = to_float64(found, "predict(Z)")
         check_length(len(predicted), len(decisions))
@@ -404,7 +407,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         return "boosting" if _is_regressor(self.model) else "adam"
 
     def _check_parameters(self, validation: Any) -> None:
-        check_program(self.problem)
+        check_problem(self.problem)
         for name in ("noise", "ridge"):
             if getattr(self, name) != "auto":
                 check_number(getattr(self, name), name, ' Or "auto".')
@@ -603,7 +606,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
 
         full = self._solver in ("armijo", "preconditioned")
         return SmoothedProjectionLoss(
-            sets.problem,
+            sets.problem,  # pyright: ignore[reportArgumentType]  (the loss checks it)
             None,
             sigma=self.loss_.noise,
             n_samples=self.loss_.draws,
@@ -632,8 +635,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
             if isinstance(sets, MixedSets):
                 x = _filled_up(sets.solve(w, threads=self.threads), sets.decisions.shape[1])
             else:
-                costs = w if sets.form is None else sets.form.costs(w)
-                x = sets.problem.solve(costs, threads=self.threads).x
+                x = sets.solve(w, threads=self.threads).x
             missed = (x - sets.decisions) / unit
             return {"decision_loss": float((missed**2).sum(axis=1).mean())}
 

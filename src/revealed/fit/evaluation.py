@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..optimality.mixed import MixedSets, Sets
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
 from ..projection import Projection, project
 from ..projection.distance import ROUNDED, check_delta, check_power, length_of, value_and_gradient
 from ..projection.result import refuse_empty

@@ -5,6 +5,7 @@ Letters: B samples, n cost entries, d features, p features of each entry.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from .._common.checks import check_number, check_whole
 from ..errors import InputError, ShapeError
 from .contexts import Common, Ragged, as_contexts
 from .least_squares import RowFactor, chunks
-from .models import LinearModel, Slope, fit_to_targets
+from .models import Curved, LinearModel, Slope, fit_to_targets
 
 
 class Standardizer(NamedTuple):
@@ -87,8 +88,8 @@ class _OnFeatures:
     def offset(self, features: Any) -> Any:
         return self._linear.offset(features)
 
-    def curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
-        return self._linear.curvature(features, entries, hessians)
+    def curvature(self, parts: Iterable[Curved]) -> np.ndarray:
+        return self._linear.curvature(parts)
 
     def penalty_curvature(self) -> np.ndarray:
         return self._linear.penalty_curvature()
@@ -204,7 +205,10 @@ class SharedModel(_OnFeatures):
         known = slice(None) if isinstance(features, np.ndarray) else features.real
         return self._linear.dual_pull(self._rows_of(features), y[known].reshape(-1, 1))
 
-    def curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
+    def curvature(self, parts: Iterable[Curved]) -> np.ndarray:
+        return sum(self._curvature(*part) for part in parts)  # pyright: ignore
+
+    def _curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
         w = self._linear.whitened(self._rows_of(features))
         if isinstance(features, Common):  # the same w for all: add up their Hessians first
             places = np.broadcast_arrays(entries[:, :, None], entries[:, None, :])

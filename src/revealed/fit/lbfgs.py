@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .._common.checks import check_number, check_whole
-from ..optimality.mixed import Sets
+from ..optimality.protocol import CostSet as Sets
 from ..projection.distance import ROUNDED
 from .bound import lower_bound
 from .certificate import Certificate, Convergence, describe

@@ -12,6 +12,7 @@ Letters: B samples, n cost entries, d features.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
@@ -20,9 +21,7 @@ from .._common.checks import check_number
 from ..errors import ShapeError
 from .contexts import as_contexts, check_length
 from .least_squares import CHUNK, RowFactor, chunks
-
-HELD = 5_000_000
-"""Numbers of full Hessians held at a time."""
+from .scatter import scatter
 
 
 class Slope(NamedTuple):
@@ -32,6 +31,11 @@ class Slope(NamedTuple):
     """Squared length of its part in the penalized weights, measured against the penalty."""
     level: np.ndarray
     """(n,) its part in the intercepts, which are not penalized; 0 without intercepts."""
+
+
+Curved = tuple[Any, np.ndarray, np.ndarray]
+"""Features of b samples, entries (b, k) in which their loss is curved, and its Hessians (b, k, k)
+there; n entries are all of them, in order."""
 
 
 class CostModel(Protocol):
@@ -111,9 +115,8 @@ class ConvexModel(CostModel, Protocol):
         """The part of the costs that is given, not learned."""
         ...
 
-    def curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
-        """(N, N) in the coordinates of `point`: what Hessians (b, k, k) of samples in the cost
-        `entries` (b, k) add up to; n entries are all of them, in order."""
+    def curvature(self, parts: Iterable[Curved]) -> np.ndarray:
+        """(N, N) in the coordinates of `point`: what the Hessians of samples add up to."""
         ...
 
     def penalty_curvature(self) -> np.ndarray:
@@ -281,21 +284,21 @@ class LinearModel:
             return white
         return np.hstack([white, np.full((len(white), 1), self._level)])
 
-    def curvature(
-        self, features: np.ndarray, entries: np.ndarray, hessians: np.ndarray
-    ) -> np.ndarray:
-        w, n = self.whitened(features), len(self.coef)
-        k, both = w.shape[1], 0.0
-        pairs = (w[:, :, None] * w[:, None, :]).reshape(len(w), -1)
-        for part in chunks(len(w), max(1, HELD // n**2)):
-            whole, place = hessians[part], entries[part]
-            if place.shape[1] < n:
-                whole = np.zeros((len(place), n, n))
-                one = np.arange(len(place))[:, None, None]
-                whole[one, place[:, :, None], place[:, None, :]] = hessians[part]
-            both = both + pairs[part].T @ whole.reshape(len(whole), -1)
-        both = np.reshape(both, (k, k, n, n))
-        return both.transpose(2, 0, 3, 1).reshape(n * k, n * k)
+    def curvature(self, parts: Iterable[Curved]) -> np.ndarray:
+        n, w = len(self.coef), self._white.shape[1] + self.fit_intercept
+        p, q = np.tril_indices(w)
+        both = np.zeros((len(p), n, n))  # for every pair of features, summed over samples
+        for features, entries, hessians in parts:
+            z = self.whitened(features)
+            pairs = z[:, p] * z[:, q]
+            if entries.shape[1] < n:
+                scatter(both, pairs, np.ascontiguousarray(entries), hessians)
+            else:
+                both += np.tensordot(pairs, hessians, axes=(0, 0))
+        total = np.empty((n, w, n, w))
+        for k in range(len(p)):
+            total[:, p[k], :, q[k]] = total[:, q[k], :, p[k]] = both[k]
+        return total.reshape(n * w, n * w)
 
     def penalty_curvature(self) -> np.ndarray:
         k = self._white.shape[1] + self.fit_intercept

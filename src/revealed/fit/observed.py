@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..optimality.infeasible import POLICIES
-from ..optimality.mixed import Sets
+from ..optimality.protocol import CostSet as Sets
 from ..optimality.rounding import checked_decision_tol, read_rounded
 from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram

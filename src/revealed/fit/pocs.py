@@ -17,7 +17,7 @@ from typing import Any
 
 from .._common.checks import check_number, check_whole
 from ..errors import InputError
-from ..optimality.mixed import Sets
+from ..optimality.protocol import CostSet as Sets
 from .bound import lower_bound
 from .certificate import Certificate, Convergence, describe
 from .contexts import check_data

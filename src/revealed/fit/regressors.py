@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 
 from .._common.checks import check_whole
 from ..errors import InputError
-from ..optimality.mixed import Sets
+from ..optimality.protocol import CostSet as Sets
 from .certificate import Certificate, describe
 from .contexts import as_contexts, check_data
 from .evaluation import DistanceLoss, Evaluator

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..losses import DecisionLoss, ProjectionLoss
-from ..optimality.mixed import Sets
+from ..optimality.protocol import CostSet as Sets
 from .contexts import LARGEST
 from .evaluation import Tally
 from .models import CostModel

@@ -23,7 +23,8 @@ from .._common.checks import check_number, check_whole
 from ..errors import InputError
 from ..losses import DecisionLoss, ProjectionLoss, projection_loss
 from ..metrics.measures import decision_loss
-from ..optimality.mixed import MixedSets, Sets
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
 from . import checkpoint as checkpoints
 from .certificate import Certificate
@@ -125,6 +126,7 @@ def erm(
     module = model.module()
     if loss is None:  # no margin of its own: the loss takes that of the sets
         problem = sets.parts[0].problem if isinstance(sets, MixedSets) else sets.problem
+        assert problem is not None
         loss = ProjectionLoss(problem, None, power=s.power, delta=s.delta, threads=s.threads)
     objective = Objective(module, loss, model.ridge, _truth(true_costs, loss, size, there))
     stepper = make_stepper(

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._common.checks import positive_int
 from ..errors import InputError
-from ..problems._checks import positive_int
 from ..problems.linear import LinearProgram
 from ._options import check_floor, check_positive, raised
 from ._stream import NormalStream

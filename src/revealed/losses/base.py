@@ -25,9 +25,10 @@ from torch import Tensor
 from .._common.arrays import as_costs
 from .._common.device import as_device_costs, is_cuda
 from ..errors import InputError, ShapeError
-from ..optimality.sets import OptimalitySet, check_program
-from ..oracles import SolveStatus
+from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
+from ..problems.protocol import check_problem, check_same_shape
+from ..problems.solution import SolveStatus
 from ..projection.triton import DeviceSets
 from ._device import with_device_weights
 from ._memory import as_keys
@@ -79,7 +80,7 @@ class DecisionLoss(torch.nn.Module):
 
     def __init__(self, problem: LinearProgram, *, reduction: str = "mean") -> None:
         super().__init__()
-        check_problem(problem, linear_only=self.linear_only)
+        check_kind(problem, linear_only=self.linear_only)
         check_reduction(reduction)
         self.problem, self.reduction = problem, reduction
 
@@ -160,14 +161,14 @@ class DecisionLoss(torch.nn.Module):
     ) -> tuple[LinearProgram, Tensor, OptimalitySet | DeviceSets | None]:
         """The constraints of the samples, their decisions (B, n), and the sets if there are any."""
         if isinstance(decisions, DeviceSets):
-            check_same_form(decisions.table.host.problem, self.problem)
+            check_same_shape(decisions.table.host.problem, self.problem)
             if self.works_on_device:
                 return decisions.problem, decisions.decisions.to(device), decisions
             decisions = decisions.on_host()
         if isinstance(decisions, OptimalitySet):
-            check_same_form(decisions.problem, self.problem)
+            check_same_shape(decisions.problem, self.problem)
             x = np.require(decisions.decisions, requirements="W")  # as torch insists
-            return decisions.problem, torch.from_numpy(x).to(device), decisions
+            return decisions.rows, torch.from_numpy(x).to(device), decisions
         problem = own_instances(self.problem, index, size)
         x = as_tensor64(decisions, self.problem.n_variables, "decisions", device)
         return problem, x, None
@@ -197,26 +198,16 @@ def decide(problem: LinearProgram, costs: Tensor, size: int) -> Tensor:
 # --- checks --------------------------------------------------------------------------------------
 
 
-def check_problem(problem: Any, *, linear_only: bool = True) -> None:
+def check_kind(problem: Any, *, linear_only: bool = True) -> None:
     """Refuse what is not a problem, and all but a LinearProgram where only that will do."""
     if not linear_only:
-        check_program(problem)
+        check_problem(problem)
     elif not isinstance(problem, LinearProgram):
         raise InputError(
             f"`problem` must be a LinearProgram; got {type(problem).__name__}. "
             "Build one with rv.LinearProgram(...) or from rv.problems. For other problems there "
             "is ProjectionLoss."
         )
-
-
-def check_same_form(given: LinearProgram, expected: LinearProgram) -> None:
-    """Refuse sets of a problem with other rows or columns than the loss was built for."""
-    for part in (lambda p: p.eq_rows.shape, lambda p: p.ub_rows.shape):
-        if part(given) != part(expected):
-            raise ShapeError(
-                f"The sets are of another problem: {given!r}, where the loss was built for "
-                f"{expected!r}."
-            )
 
 
 def own_instances(problem: LinearProgram, index: Any, size: int) -> LinearProgram:

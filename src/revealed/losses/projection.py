@@ -20,16 +20,18 @@ import torch
 from torch import Tensor
 
 from .._common.arrays import as_costs, to_float64
+from .._common.device import is_cuda
 from ..errors import InputError
 from ..optimality.cost_form import CostForm
-from ..optimality.mixed import MixedSets, Sets, padded
+from ..optimality.mixed import MixedSets, padded
+from ..optimality.protocol import CostSet
 from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
+from ..problems.protocol import Problem, check_same_shape
 from ..projection import Projection, ProjectionStatus, project
 from ..projection.distance import BENT, check_delta, check_power, length_of, value_and_gradient
-from ..projection.project import on_device_of
 from ..projection.result import refuse_empty
-from ..projection.triton import DeviceSets, project_on_device
+from ..projection.triton import DeviceSets, on_device, project_on_device
 from ._device import OnDevice, distance_on_device, with_device_weights
 from ._memory import Memory, as_keys
 from ._reduce import (
@@ -39,7 +41,7 @@ from ._reduce import (
     with_known_gradient,
     with_own_weights,
 )
-from .base import DecisionLoss, check_same_form, own_instances, refuse_non_tensor
+from .base import DecisionLoss, own_instances, refuse_non_tensor
 
 
 class TrivialCostWarning(UserWarning):
@@ -99,7 +101,7 @@ class ProjectionLoss(DecisionLoss):
 
     def __init__(
         self,
-        problem: Any,
+        problem: Problem,
         margin: float | None = 1.0,
         *,
         form: CostForm | None = None,
@@ -109,7 +111,7 @@ class ProjectionLoss(DecisionLoss):
         warm_start: bool = True,
         threads: int | None = None,
     ) -> None:
-        super().__init__(problem, reduction=reduction)
+        super().__init__(problem, reduction=reduction)  # pyright: ignore[reportArgumentType]
         check_power(power)
         check_delta(delta)
         self.margin, self.form = _one_margin(margin), form
@@ -153,9 +155,7 @@ class ProjectionLoss(DecisionLoss):
         `weights` (B,) are constants of at least 0. `true_costs` are not looked at.
         """
         refuse_non_tensor(costs)
-        if isinstance(decisions, DeviceSets) or (
-            costs.is_cuda and getattr(decisions, "is_plain", self._is_plain)
-        ):
+        if isinstance(decisions, DeviceSets) or (costs.is_cuda and self._is_plain(decisions)):
             return self._evaluate_on_device(costs, decisions, index, weights)
         q, _ = as_costs(costs, self._width(decisions))
         keys = None if index is None else as_keys(index, len(q))
@@ -175,15 +175,17 @@ class ProjectionLoss(DecisionLoss):
         weights = with_own_weights(weights, sets)
         return reduce_with_gradient(costs, *each, reduction=self.reduction, weights=weights)
 
-    @property
-    def _is_plain(self) -> bool:
-        """Whether raw decisions make sets of plain costs."""
+    def _is_plain(self, decisions: Any) -> bool:
+        """Whether decisions are, or raw ones will make, sets of plain costs."""
+        if isinstance(decisions, CostSet):
+            return isinstance(decisions, OptimalitySet) and decisions.is_plain
         return self.form is None and isinstance(self.problem, LinearProgram)
 
     def _width(self, decisions: Any) -> int:
         """How many numbers are predicted for a sample."""
-        own = self.problem if self.form is None else self.form
-        return getattr(decisions, "n_parameters", own.n_parameters)
+        if isinstance(decisions, CostSet):
+            return decisions.n_parameters
+        return self.problem.n_parameters if self.form is None else self.form.n_parameters
 
     def forget(self) -> None:
         """Drop the warm starts, so that the next epoch begins like the first."""
@@ -198,25 +200,26 @@ class ProjectionLoss(DecisionLoss):
         )
 
     def _sets(self, decisions: Any, index: Any, size: int) -> Any:
-        if not isinstance(decisions, Sets):
+        if not isinstance(decisions, CostSet):
             problem = own_instances(self.problem, index, size)
             margin, form = 1.0 if self.margin is None else self.margin, self.form
             if form is not None and form.n_instances is not None and index is not None:
                 form = form[as_keys(index, size)]
             return OptimalitySet(problem, decisions, margin, form=form)
-        if isinstance(decisions, OptimalitySet):
-            check_same_form(decisions.problem, self.problem)
+        if decisions.problem is not None:
+            check_same_shape(decisions.problem, self.problem)
         if self.margin is not None and (decisions.margins != self.margin).any():
             self._refuse_margins(decisions.margins)
         return decisions
 
-    def _look_for_trivial_cost(self, sets: Any) -> None:
+    def _look_for_trivial_cost(self, sets: CostSet) -> None:
         """Once: with margin 0 the cost 0 is in every set of plain costs, and training may end
         there."""
         if self._seen.has_looked or not len(sets):
             return
         self._seen.has_looked = True
-        if getattr(sets, "is_plain", False) and not sets.margins.any() and _integral(sets):
+        plain = isinstance(sets, OptimalitySet) and sets.is_plain
+        if plain and not sets.margins.any() and _integral(sets):
             warnings.warn(
                 "With margin 0 the cost 0 explains every decision, and so do all that tie it with "
                 "others: training may end at costs that say nothing. Use margin=1, or "
@@ -235,7 +238,7 @@ class ProjectionLoss(DecisionLoss):
         else:
             own = self._sets(decisions, index, len(costs))
             self._look_for_trivial_cost(own)
-            sets = own.to(costs.device)
+            sets = on_device(own, costs.device)
             keys = None if index is None else as_keys(index, len(costs))
         q = costs.detach()
         p = self._device.project(q, sets, keys if self.warm_start else None, threads=self.threads)
@@ -246,7 +249,7 @@ class ProjectionLoss(DecisionLoss):
 
     def _check_device_sets(self, sets: DeviceSets) -> DeviceSets:
         """What can be known without asking the device."""
-        check_same_form(sets.table.host.problem, self.problem)
+        check_same_shape(sets.table.host.problem, self.problem)
         if self.margin not in (None, sets.table.margin):
             self._refuse_margins(sets.table.host.margins)
         return sets
@@ -271,7 +274,7 @@ class ProjectionLoss(DecisionLoss):
 
 def projection_loss(
     costs: Any,
-    sets: Sets | DeviceSets,
+    sets: CostSet,
     *,
     power: int | str = 2,
     delta: float = 1.0,
@@ -289,7 +292,7 @@ def projection_loss(
     check_delta(delta)
     check_reduction(reduction)
     is_tensor = isinstance(costs, Tensor)
-    placed = on_device_of(costs, sets)
+    placed = _on_device_with(costs, sets)
     if placed is not None:
         refuse_non_tensor(costs)
         q = costs.detach()
@@ -297,7 +300,7 @@ def projection_loss(
         each = distance_on_device(q, placed, p, power, float(delta))
         weights = with_device_weights(weights, placed)
         return reduce_with_gradient(costs, *each, reduction=reduction, weights=weights)
-    if not isinstance(sets, Sets):
+    if not isinstance(sets, CostSet):
         raise InputError(
             f"`sets` must be an OptimalitySet; got {type(sets).__name__}. "
             "Build it with rv.OptimalitySet(problem, decisions, margin)."
@@ -316,6 +319,15 @@ def projection_loss(
     return value if is_tensor else value.numpy()[()]
 
 
+def _on_device_with(costs: Any, sets: CostSet) -> DeviceSets | None:
+    """The sets on a device, where they are there or can go to the GPU that the costs are on."""
+    if isinstance(sets, DeviceSets):
+        return sets
+    if is_cuda(costs) and isinstance(sets, OptimalitySet) and sets.is_plain:
+        return on_device(sets, costs.device)
+    return None
+
+
 # --- checks ---------------------------------------------------------------------------------------
 
 
@@ -331,7 +343,7 @@ def _one_margin(margin: Any) -> float | None:
     return float(array)
 
 
-def _integral(sets: OptimalitySet) -> bool:
+def _integral(sets: CostSet) -> bool:
     """Whether all decisions are whole numbers, as those of paths and matchings."""
     return bool((sets.decisions == np.round(sets.decisions)).all())
 

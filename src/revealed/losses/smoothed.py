@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._common.checks import positive_int
 from ..errors import InputError
 from ..optimality.sets import OptimalitySet
-from ..problems._checks import positive_int
 from ..problems.linear import LinearProgram
 from ..projection import project
 from ..projection.distance import check_delta, check_power, length_of, value_and_gradient
-from ..projection.triton import project_on_device
+from ..projection.triton import on_device, project_on_device
 from ._device import COARSE, distance_on_device
 from ._options import check_margin, check_positive
 from ._random import RandomLoss
@@ -106,7 +106,7 @@ class SmoothedProjectionLoss(RandomLoss):
     def _on_device(self, batch: Batch, costs: Tensor) -> tuple[Tensor, Tensor]:
         sets = batch.device_sets
         if sets is None:
-            sets = self._sets(batch).to(costs.device)
+            sets = on_device(self._sets(batch), costs.device)
         if self.margin not in (None, sets.table.margin):
             self._refuse_margins()
         rounds = torch.arange(len(sets), device=sets.device).repeat(self.n_samples)

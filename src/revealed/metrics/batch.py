@@ -11,17 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import as_costs
-from .._common.device import as_device_costs, is_cuda, is_device_sets
+from .._common.device import as_device_costs, is_cuda
 from ..errors import InputError, ShapeError
-from ..optimality.sets import OptimalitySet, check_program
-from ..oracles import SolveStatus
+from ..optimality.mixed import MixedSets
+from ..optimality.protocol import CostSet
+from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram, check_pairs
+from ..problems.protocol import Problem, check_problem, check_same_shape
+from ..problems.solution import SolveStatus
 
 
 class Case(NamedTuple):
     """A checked batch: each instance's constraints, predicted cost and observed decision."""
 
-    problem: LinearProgram
+    problem: Problem
     costs: Any
     """(B, n) float64: numpy, or a tensor on a GPU; `decisions` likewise."""
     decisions: Any
@@ -33,17 +36,14 @@ class Case(NamedTuple):
 
 
 def case_of(
-    problem: Any, costs: Any, decisions: Any, *, stay: bool = False, linear: bool = True
+    problem: Problem, costs: Any, decisions: Any, *, stay: bool = False, linear: bool = True
 ) -> Case:
     """`stay` leaves costs that are on a GPU there, and brings the decisions to them; `linear=False`
     is for what makes sense of any problem, with its parameters as costs."""
     _check_problem(problem, linear)
     C, restore = _batch(costs, problem.n_parameters, stay)
-    if isinstance(decisions, OptimalitySet) or is_device_sets(decisions):
-        _refuse_form(decisions)
-        given, decisions = decisions.problem, decisions.decisions
-        _same_form(given, problem)
-        problem = given
+    if isinstance(decisions, CostSet):
+        problem, decisions = _of_sets(problem, decisions), decisions.decisions
     X = _beside(C, decisions, "decisions", problem.n_variables)
     check_pairs(C, X)
     problem.check_batch(len(C), "costs")
@@ -89,11 +89,10 @@ def _beside(C: Any, values: Any, name: str, n: int) -> Any:
     return C.new_tensor(as_costs(values, n, name)[0])
 
 
-def sets_of(case: Case, decisions: Any, margin: float | None) -> OptimalitySet:
-    if is_device_sets(decisions):
-        decisions = decisions.on_host()
-    if not isinstance(decisions, OptimalitySet):
+def sets_of(case: Case, decisions: Any, margin: float | None) -> CostSet:
+    if not isinstance(decisions, CostSet):
         return OptimalitySet(case.problem, case.decisions, 1.0 if margin is None else margin)
+    decisions = decisions.on_host()
     if margin is not None and (decisions.margins != margin).any():
         theirs = np.unique(decisions.margins)
         told = f"{theirs[0]:g}" if len(theirs) == 1 else f"{len(theirs)} different ones"
@@ -106,12 +105,12 @@ def sets_of(case: Case, decisions: Any, margin: float | None) -> OptimalitySet:
 
 def tolerance_of(decisions: Any) -> float:
     """How far entries may differ in decisions that are the same."""
-    sets = decisions.table.host if is_device_sets(decisions) else decisions
+    sets = decisions.on_host() if isinstance(decisions, CostSet) else decisions
     return sets.tol if isinstance(sets, OptimalitySet) else 1e-5
 
 
 def _check_problem(problem: Any, linear: bool) -> None:
-    check_program(problem)
+    check_problem(problem)
     if linear and not isinstance(problem, LinearProgram):
         raise InputError(
             "This metric measures decisions by <c, x> and so needs a LinearProgram; got "
@@ -120,26 +119,31 @@ def _check_problem(problem: Any, linear: bool) -> None:
         )
 
 
-def _refuse_form(sets: Any) -> None:
-    if getattr(sets, "form", None) is not None:
+def _of_sets(problem: Problem, sets: CostSet) -> Problem:
+    """The problem of the sets, whose right-hand sides and bounds may be their own."""
+    if isinstance(sets, MixedSets):
+        raise InputError(
+            "Metrics are about decisions of one problem; these sets are of several. Measure "
+            "`sets.parts` one by one."
+        )
+    if isinstance(sets, OptimalitySet) and sets.form is not None:
         raise InputError(
             "Metrics take a cost for each entry, but these sets are of parameters that a form "
             "turns into costs. Give `form.costs(parameters)` with the decisions themselves, or ask "
             "`sets.contains(parameters)`."
         )
-
-
-def _same_form(given: LinearProgram, expected: LinearProgram) -> None:
-    for part in (lambda p: p.eq_rows.shape, lambda p: p.ub_rows.shape):
-        if part(given) != part(expected):
-            raise ShapeError(f"The sets are of another problem: {given!r} instead of {expected!r}.")
+    own = sets.problem
+    if own is None:
+        return problem
+    check_same_shape(own, problem)
+    return own
 
 
 def decide(case: Case) -> Any:
     return solve(case.problem, case.costs, "predicted")
 
 
-def solve(problem: LinearProgram, C: Any, kind: str) -> Any:
+def solve(problem: Problem, C: Any, kind: str) -> Any:
     """(B, n): decisions of minimum cost; refuses costs that have none."""
     answer = problem.solve(C)
     if bool((answer.status != SolveStatus.OPTIMAL).any()):

@@ -1,6 +1,8 @@
 """Observed decisions -> the sets of costs that explain them.
 
+protocol        what any batch of cost sets offers, and who serves which kind
 sets            `OptimalitySet`: the sets of a batch of decisions
+kinds           what they hold: plain costs, or parameters behind costs
 active_set      which bounds and rows hold with equality at a decision
 cost_form       costs that come from fewer parameters
 mixed           sets of different problems in one batch
@@ -10,10 +12,16 @@ identification  which directions of cost the decisions of a data set tell
 rounding        rounded decisions, and the vertices they stand for (`precision`, `vertices`)
 """
 
+from ..problems.protocol import SmoothProblem
 from .active_set import EntryState as EntryState
 from .cost_form import CostForm as CostForm
 from .identification import Identified as Identified
 from .identification import identified as identified
+from .kinds import read_conditions
 from .mixed import MixedSets as MixedSets
+from .protocol import READERS
+from .protocol import CostSet as CostSet
 from .rounding import read_rounded as read_rounded
 from .sets import OptimalitySet as OptimalitySet
+
+READERS.register(SmoothProblem, read_conditions)

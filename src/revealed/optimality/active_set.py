@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import to_float64
+from .._common.arrays import Choice, to_float64
 from ..errors import InfeasibleDecisionError, InputError, ShapeError
 from ..problems.linear import LinearProgram, constraint_gaps, in_parts, row_scale, unit_of
 
@@ -62,7 +62,7 @@ def checked_tolerance(tol: Any) -> float:
     return value
 
 
-class States(NamedTuple):
+class ActiveSet(NamedTuple):
     """What the decisions of a batch say of their constraints."""
 
     entry_state: np.ndarray
@@ -74,11 +74,15 @@ class States(NamedTuple):
     nearest_free: np.ndarray
     """(B,) the smallest that was read as real; inf if there is none."""
 
+    def take(self, index: Choice) -> ActiveSet:
+        """That of the chosen decisions."""
+        return ActiveSet(*(part[index] for part in self))
 
-def read_states(problem: LinearProgram, X: np.ndarray, tol: float) -> States:
-    """The states of decisions (B, n) that obey their constraints."""
+
+def read_active_set(problem: LinearProgram, X: np.ndarray, tol: float) -> ActiveSet:
+    """What holds with equality at feasible decisions (B, n)."""
     m_ub = problem.ub_rows.shape[0]
-    found = States(
+    found = ActiveSet(
         np.empty(X.shape, np.int8),
         np.empty((len(X), m_ub), bool),
         np.empty(len(X)),

@@ -11,21 +11,24 @@ Letters: B instances, n cost entries, p parameters.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from .._common.affine import AffineMap
-from .._common.arrays import as_costs, as_index, is_torch, to_float64
+from .._common.arrays import as_choice, as_costs, count_of, is_torch, loaded_torch, to_float64
+from .._common.records import Record
 from .._common.rows import Rows, frozen
 from ..errors import InputError, ShapeError
+from ..problems.linear import LinearProgram
+from ..problems.protocol import Problem
+from ..problems.structures import PathStructure
 
 _ENDS = {"head": (0.0, 1.0), "tail": (1.0, 0.0), "both": (0.5, 0.5)}
 
 
-class CostForm:
+class CostForm(Record):
     """c = S w + c0, with `lower <= w <= upper` and `cost_lower <= c <= cost_upper`.
 
     `matrix` is S, (n, p), dense or scipy.sparse, or one for each instance: (B, n, p) or a sequence.
@@ -57,14 +60,16 @@ class CostForm:
         n, p = rows.shape
         if not n * p:
             raise ShapeError(f"`matrix` must have rows and columns; got shape {rows.shape}.")
-        self.map = AffineMap(rows, _spread(offset, n, "offset", finite=True))
-        self.lower = _spread(-np.inf if lower is None else lower, p, "lower")
-        self.upper = _spread(np.inf if upper is None else upper, p, "upper")
-        self.cost_lower = _spread(-np.inf if cost_lower is None else cost_lower, n, "cost_lower")
-        self.cost_upper = _spread(np.inf if cost_upper is None else cost_upper, n, "cost_upper")
+        self._set(
+            map=AffineMap(rows, _spread(offset, n, "offset", finite=True)),
+            lower=_spread(-np.inf if lower is None else lower, p, "lower"),
+            upper=_spread(np.inf if upper is None else upper, p, "upper"),
+            cost_lower=_spread(-np.inf if cost_lower is None else cost_lower, n, "cost_lower"),
+            cost_upper=_spread(np.inf if cost_upper is None else cost_upper, n, "cost_upper"),
+        )
         _refuse_crossed(self.lower, self.upper, "lower", "upper")
         _refuse_crossed(self.cost_lower, self.cost_upper, "cost_lower", "cost_upper")
-        self.n_instances = _count(self)
+        self._set(n_instances=_count(self))
 
     # --- the usual forms ---------------------------------------------------------------------
 
@@ -168,13 +173,13 @@ class CostForm:
         """The form of the chosen instances: an integer, slice, mask or integer array."""
         if self.n_instances is None:
             return self
-        chosen = as_index(index, self.n_instances)
-        result = object.__new__(CostForm)
-        result.map, result.n_instances = self.map.take(chosen), len(chosen)
-        for name in _LIMITS:
-            part = getattr(self, name)
-            setattr(result, name, part[chosen] if part.ndim == 2 else part)
-        return result
+        chosen = as_choice(index, self.n_instances)
+        own = {name: getattr(self, name) for name in _LIMITS}
+        return self.replaced(
+            map=self.map.take(chosen),
+            n_instances=count_of(chosen),
+            **{name: part[chosen] for name, part in own.items() if part.ndim == 2},
+        )
 
     __iter__ = None  # a shared form would otherwise be an endless sequence of itself
 
@@ -184,7 +189,7 @@ class CostForm:
         return f"CostForm({self.n_parameters} parameters -> {self.n_costs} costs{count}{limits})"
 
     def _torch_costs(self, w: Any) -> Any:
-        torch = sys.modules["torch"]
+        torch = loaded_torch()
         if w.ndim != 2 or w.shape[1] != self.n_parameters:
             raise ShapeError(
                 f"`parameters` must have shape (B, {self.n_parameters}); got {tuple(w.shape)}."
@@ -205,10 +210,11 @@ _LIMITS = ("lower", "upper", "cost_lower", "cost_upper")
 
 
 def _edges(graph: Any) -> tuple[np.ndarray, np.ndarray, int]:
-    structure = getattr(graph, "structure", None)
-    if structure is not None and hasattr(structure, "tails") and hasattr(structure, "n_nodes"):
-        return structure.tails, structure.heads, structure.n_nodes
-    array = None if hasattr(graph, "structure") else np.asarray(graph)
+    if isinstance(graph, LinearProgram):
+        structure = graph.structure
+        if isinstance(structure, PathStructure):
+            return structure.tails, structure.heads, structure.n_nodes
+    array = None if isinstance(graph, Problem) else np.asarray(graph)
     if array is None or array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
         raise InputError(
             "`graph` must be a problem built from edges, such as rv.problems.grid_shortest_path, "

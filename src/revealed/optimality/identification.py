@@ -112,7 +112,7 @@ def identified(sets: Any, contexts: Any = None, *, exceptions: int = 0) -> Ident
         raise InputError(
             f"Directions of cost are computed for up to {LARGEST:,} entries; got {len(free):,}."
         )
-    problem = sets.problem
+    problem = sets.rows
     reached = (~sets.row_active).sum(axis=0) <= exceptions
     reached &= _common(problem.ub_rows)
     lines = problem.eq_rows.matrix()[np.flatnonzero(_common(problem.eq_rows))]

@@ -8,41 +8,36 @@ that it gets alone. Letters: B instances.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._common.arrays import as_index, is_torch, to_float64
-from ..errors import InputError, ShapeError
-from ..oracles.limits import deadline_after, seconds_until
-from ..projection.result import Projection
-from .sets import OptimalitySet
+from .._common.arrays import as_index, to_float64
+from .._common.records import Record
+from ..errors import ShapeError
+from .protocol import CostSet
 
-_PARALLEL = ("distance", "residual", "solved", "status", "iterations")
+if TYPE_CHECKING:
+    from .sets import OptimalitySet
 
 
-class MixedSets:
+class MixedSets(Record, CostSet):
     """Several OptimalitySets as one; built by `OptimalitySet.concatenate`."""
 
-    is_plain = False
-    parts: tuple[Any, ...]
+    problem = None
+    parts: tuple[OptimalitySet, ...]
     """One OptimalitySet for each problem."""
     part: np.ndarray
     """(B,) which part an instance is of."""
     place: np.ndarray
     """(B,) where in its part it is."""
 
-    def __init__(self, parts: Any) -> None:
-        parts = tuple(parts)
-        bad = [type(part).__name__ for part in parts if not isinstance(part, OptimalitySet)]
-        if bad or not parts:
-            raise InputError(
-                "`parts` must be a list of at least one OptimalitySet; got "
-                f"{bad[0] if bad else 'none'}."
-            )
-        self.parts = parts
-        self.part = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        self.place = np.concatenate([np.arange(len(part)) for part in parts])
+    def __init__(self, parts: tuple[OptimalitySet, ...]) -> None:
+        self._set(
+            parts=parts,
+            part=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
+            place=np.concatenate([np.arange(len(part)) for part in parts]),
+        )
 
     def __len__(self) -> int:
         return len(self.part)
@@ -75,20 +70,18 @@ class MixedSets:
     @property
     def decisions(self) -> np.ndarray:
         """(B, widest), filled up with 0."""
-        width = max(part.problem.n_variables for part in self.parts)
+        width = max(part.decisions.shape[1] for part in self.parts)
         result = np.zeros((len(self), width))
         for here, sets in self.groups():
-            result[here, : sets.problem.n_variables] = sets.decisions
+            result[here, : sets.decisions.shape[1]] = sets.decisions
         return result
 
     def __getitem__(self, index: Any) -> MixedSets:
         """The chosen instances, in the order chosen: an integer, slice, mask or integer array."""
         chosen = as_index(index, len(self))
-        result = object.__new__(MixedSets)
-        result.parts, result.part, result.place = self.parts, self.part[chosen], self.place[chosen]
-        return result
+        return self.replaced(part=self.part[chosen], place=self.place[chosen])
 
-    def groups(self) -> Iterator[tuple[np.ndarray, Any]]:
+    def groups(self) -> Iterator[tuple[np.ndarray, OptimalitySet]]:
         """Instances of each part that there are, and their sets."""
         for k, part in enumerate(self.parts):
             here = np.flatnonzero(self.part == k)
@@ -97,17 +90,16 @@ class MixedSets:
                 whole = len(place) == len(part) and (place == np.arange(len(part))).all()
                 yield here, part if whole else part[place]
 
-    def solve(self, costs: Any, **options: Any) -> list[Any]:
-        """A list of B decisions, each the best of its own problem under its own costs.
+    def solve(self, parameters: Any, **options: Any) -> list[Any]:
+        """A list of B decisions, each the best of its own problem under its own parameters.
 
-        NaN where there is none. A form's costs are worked out first.
+        NaN where there is none.
         """
-        C = padded(costs, self)
+        C = padded(parameters, self)
         result: list[Any] = [None] * len(self)
         for here, sets in self.groups():
-            own = C[here, : sets.n_parameters]
-            own = own if sets.form is None else sets.form.costs(own)
-            for b, x in zip(here, sets.problem.solve(own, **options).x, strict=True):
+            own = sets.solve(C[here, : sets.n_parameters], **options)
+            for b, x in zip(here, own.x, strict=True):
                 result[b] = x
         return result
 
@@ -119,10 +111,6 @@ class MixedSets:
         for here, sets in self.groups():
             result[here] = getattr(sets, name)
         return result
-
-
-Sets = OptimalitySet | MixedSets
-"""What losses and fits take: sets of one problem, or of several."""
 
 
 def padded(costs: Any, sets: MixedSets, name: str = "costs") -> np.ndarray:
@@ -145,63 +133,3 @@ def padded(costs: Any, sets: MixedSets, name: str = "costs") -> np.ndarray:
         )
     array[np.arange(width) >= sizes[:, None]] = 0.0
     return array
-
-
-def project_mixed(costs: Any, sets: MixedSets, **options: Any) -> Projection:
-    """Each part projected by itself. A list comes back as a list of points, an array filled up."""
-    from ..projection import project
-
-    C = padded(costs, sets)
-    point = np.array(C if isinstance(costs, list | tuple) else to_float64(costs, "costs"))
-    multipliers = np.zeros((len(sets), max(_rows_of(part) for part in sets.parts)))
-    warm = _checked_warm(options.pop("warm_start", None), multipliers.shape)
-    deadline = deadline_after(options.pop("time_limit", None))
-    # What nobody projects is empty, but has the types that projections have.
-    none = project(np.zeros((0, sets.parts[0].n_parameters)), sets.parts[0][:0], **options)
-    found = {name: np.empty(len(sets), getattr(none, name).dtype) for name in _PARALLEL}
-    for here, part in sets.groups():
-        m = _rows_of(part)
-        near = project(
-            np.ascontiguousarray(C[here, : part.n_parameters]),
-            part,
-            warm_start=None if warm is None else warm[here, :m],
-            time_limit=seconds_until(deadline),
-            **options,
-        )
-        point[here, : part.n_parameters] = near.point
-        multipliers[here, :m] = near.multipliers
-        for name in _PARALLEL:
-            found[name][here] = getattr(near, name)
-    return _like(costs, Projection(point, **found, multipliers=multipliers), sets.sizes)
-
-
-def _checked_warm(warm: Any, shape: tuple[int, int]) -> np.ndarray | None:
-    warm = getattr(warm, "multipliers", warm)
-    if warm is None:
-        return None
-    array = to_float64(warm, "warm_start")
-    if array.shape != shape:
-        raise ShapeError(
-            "`warm_start` must be a Projection of the same sets, or its multipliers of shape "
-            f"{shape}; got shape {array.shape}."
-        )
-    return array
-
-
-def _like(costs: Any, near: Projection, sizes: np.ndarray) -> Projection:
-    names = ("point", *_PARALLEL, "multipliers")
-    if isinstance(costs, list | tuple):
-        points = [row[:size] for row, size in zip(near.point, sizes, strict=True)]
-        return Projection(points, *(getattr(near, name) for name in names[1:]))
-    if not is_torch(costs):
-        return near
-    from .._common.arrays import as_costs
-    from ..projection.result import as_given
-
-    restore = as_costs(costs.detach().nan_to_num(), costs.shape[1])[1]
-    return as_given(near, restore)
-
-
-def _rows_of(sets: Any) -> int:
-    base = sets.rows if sets.lifted is None else sets.lifted.rows
-    return base.eq_rows.shape[0] + base.ub_rows.shape[0]

@@ -16,14 +16,14 @@ Letters: B instances, n variables, k curved constraints.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .active_set import EntryState
-
-if TYPE_CHECKING:
-    from .sets import OptimalitySet
+from ..problems.cones import Normals
+from ..problems.linear import LinearProgram
+from ..problems.protocol import SmoothProblem
+from .active_set import ActiveSet, EntryState
 
 STRICTLY = 1e-6
 """How far inside a direction of length about 1 must lead, relative to gradients."""
@@ -33,16 +33,28 @@ class QualificationWarning(UserWarning):
     """Some decisions may be explained by more costs than their sets contain."""
 
 
-def qualified(sets: OptimalitySet) -> np.ndarray:
-    """(B,) whether a constraint qualification is established at each decision."""
-    straight = sets.problem.ub_rows.shape[0]
-    active = sets.row_active[:, straight:]
-    corner = np.zeros(len(sets), bool) if sets.normals is None else sets.normals.present
-    result = ~(active.any(axis=1) | corner)
+def qualified(
+    problem: SmoothProblem,
+    X: np.ndarray,
+    rows: LinearProgram,
+    normals: Normals | None,
+    active: ActiveSet,
+    tol: float,
+) -> np.ndarray:
+    """(B,) whether a constraint qualification is established at each decision of X (B, n).
+
+    `rows` and `normals` are the tangent of the problem there, `active` what holds with equality.
+    """
+    straight = problem.ub_rows.shape[0]
+    curved = active.row_active[:, straight:]
+    corner = np.zeros(len(X), bool) if normals is None else normals.present
+    result = ~(curved.any(axis=1) | corner)
     rest = np.flatnonzero(~result)
-    if rest.size and not _mean_is_inside(sets):
+    if rest.size and not _mean_is_inside(problem, X, tol):
         for b in rest:
-            result[b] = _leads_inside(sets, int(b), straight)
+            corners = [] if normals is None else normals.of(int(b))
+            here = active.row_active[b], active.entry_state[b]
+            result[b] = _leads_inside(rows[np.array([b])], *here, corners, straight)
     else:
         result[rest] = True
     return result
@@ -57,33 +69,23 @@ def warn_unqualified(result: np.ndarray) -> None:
             f"({bad.size} of {len(result)} may): around it the curved constraints seem to leave no "
             "interior (Slater's condition). Projections that move there are not called solved.",
             QualificationWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
-def _mean_is_inside(sets: OptimalitySet) -> bool:
+def _mean_is_inside(problem: SmoothProblem, X: np.ndarray, tol: float) -> bool:
     """Whether the mean decision is strictly inside every curved constraint; feasible it is, where
     all instances have the same constraints."""
-    problem = sets.problem
-    if len(sets) < 2 or problem.n_instances is not None:
+    if len(X) < 2 or problem.n_instances is not None:
         return False
-    from ..problems.derivatives import values_and_slopes
-
-    middle = sets.decisions.mean(axis=0)
-    values, _ = values_and_slopes(problem.inequalities, middle[None])
-    size = 1.0 + np.abs(middle).max(initial=0.0)
-    inside = bool((values < -sets.tol * size).all())
-    return inside and all(_is_inside(cone, middle, sets.tol * size) for cone in problem.cones)
+    middle = X.mean(axis=0)
+    return problem.is_strictly_inside(middle, tol * (1.0 + np.abs(middle).max(initial=0.0)))
 
 
-def _is_inside(cone: Any, x: np.ndarray, least: float) -> bool:
-    touch = cone.touch(x, least)
-    return touch.corner is None and touch.value < -least
-
-
-def _leads_inside(sets: OptimalitySet, b: int, straight: int) -> bool:
-    one = sets.rows[np.array([b])]
-    active, state = sets.row_active[b], sets.entry_state[b]
+def _leads_inside(
+    one: LinearProgram, active: np.ndarray, state: np.ndarray, corners: list[Any], straight: int
+) -> bool:
+    """Whether a direction leads from one decision strictly inside what is curved and active."""
     ub = one.ub_rows.matrix(0).toarray()
     curved = _unit(ub[straight:][active[straight:]])
     if not np.abs(curved).sum(axis=1).all():
@@ -98,7 +100,6 @@ def _leads_inside(sets: OptimalitySet, b: int, straight: int) -> bool:
             np.eye(len(state))[state == EntryState.AT_UPPER],
         ]
     )
-    corners = [] if sets.normals is None else sets.normals.of(b)
     if _as_equations(curved, np.vstack([equal, below]), corners):
         return True
     return not corners and _by_program(curved, equal, below)
@@ -116,8 +117,6 @@ def _as_equations(curved: np.ndarray, level: np.ndarray, corners: list[Any]) -> 
 
 def _by_program(curved: np.ndarray, equal: np.ndarray, below: np.ndarray) -> bool:
     """max t  subject to  curved d <= -t,  equal d = 0,  below d <= 0,  |d_j| <= 1."""
-    from ..problems.linear import LinearProgram
-
     n = curved.shape[1]
     pad = np.zeros((len(below), 1))
     program = LinearProgram(

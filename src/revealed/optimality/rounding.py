@@ -18,7 +18,7 @@ import numpy as np
 from .._common.arrays import to_float64
 from ..errors import InputError, ShapeError
 from ..problems.linear import LinearProgram, in_parts
-from .active_set import EntryState, read_states
+from .active_set import EntryState, read_active_set
 from .precision import precision_of
 from .vertices import (
     Candidates,
@@ -137,7 +137,7 @@ def _settle(
 def _off(problem: LinearProgram, X: np.ndarray, tol: float) -> np.ndarray:
     """(B,) which decisions are infeasible, or have too few active constraints for a vertex."""
     violation = np.asarray(problem.constraint_violation(X))
-    found = read_states(problem, X, tol)
+    found = read_active_set(problem, X, tol)
     active = (found.entry_state != EntryState.FREE).sum(axis=1) + found.row_active.sum(axis=1)
     return ~(violation <= tol) | (active + equality_rank(problem) < X.shape[1])
 
@@ -191,7 +191,7 @@ def _polished(problem: LinearProgram, X: np.ndarray, half: np.ndarray, tol: floa
     is one within rounding; others as they are."""
     points = X.copy()
     for part, some, x in in_parts(problem, X):
-        seen = read_states(some, x, tol)
+        seen = read_active_set(some, x, tol)
         upper = seen.entry_state == EntryState.AT_UPPER
         lower = (seen.entry_state != EntryState.FREE) & ~upper
         reach = half if half.ndim == 1 else half[part]

@@ -3,42 +3,44 @@
 A decision x* is optimal under c exactly if c = A_eq^T v - A_ub^T mu + s with
 
     s_j = 0 where x*_j is free,  s_j >= margin at its lower bound,  s_j <= -margin at its upper
-    bound, any s_j where the bounds leave no choice,  mu_i >= margin on rows that bind,  mu_i = 0
+    bound, any s_j where the bounds leave no choice,  mu_i >= margin on active rows,  mu_i = 0
     on others.
 
-So a set is told by the state of every entry and row. Where what is predicted are not the costs
+So a set is given by the state of every entry and row. Where what is predicted are not the costs
 themselves, c is the gradient of the objective at x*, an affine function of the parameters. Letters:
 B instances, n entries, m_ub inequality rows, p parameters.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from .._common.affine import AffineMap, Metric
-from .._common.arrays import as_costs, as_index
-from .._common.checks import check_number
-from ..errors import InfeasibleDecisionError, InputError, ShapeError
-from ..oracles import SolveStatus
+from .._common.affine import AffineMap
+from .._common.arrays import as_choice, as_costs
+from .._common.records import Record
+from ..errors import InputError, ShapeError
+from ..problems.cones import Normals
 from ..problems.linear import LinearProgram
+from ..problems.protocol import Problem, check_problem
+from ..problems.solution import Solution
+from .active_set import ActiveSet as ActiveSet
 from .active_set import EntryState as EntryState
-from .active_set import (
-    checked_margins,
-    checked_soft,
-    checked_tolerance,
-    read_states,
-    refuse_infeasible,
-)
+from .active_set import checked_margins, checked_soft, checked_tolerance
 from .cost_form import CostForm
 from .infeasible import settle
+from .kinds import Conditions, Parameters, PlainCosts
+from .margin import largest_margins
+from .mixed import MixedSets
+from .protocol import PREPARATIONS, READERS, UPLOADS, CostSet, SetKind, Terms
 
-if TYPE_CHECKING:
-    from .mixed import MixedSets
+T = TypeVar("T")
 
 
-class OptimalitySet:
+class OptimalitySet(Record, CostSet):
     """For each decision of a batch, the convex set of costs under which it is optimal.
 
     A decision read from a solver is never exactly at its bounds: an entry counts as at a bound, and
@@ -57,50 +59,23 @@ class OptimalitySet:
     farther off it was; `repaired` and `weights` say how far and how much.
     """
 
-    problem: Any
-    """LinearProgram, QuadraticProgram or ConvexProgram."""
+    problem: Problem
     decisions: np.ndarray
     """(B, n) as given, or as repaired."""
     margins: np.ndarray
     """(B,)"""
     tol: float
-    form: CostForm | None
-    soft: float | None
-    entry_state: np.ndarray
-    """(B, n) int8 codes of EntryState."""
-    row_active: np.ndarray
-    """(B, m_ub) whether each inequality binds."""
-    row_used: np.ndarray
-    """(m_ub,) whether each inequality binds for any decision of the data set; slices inherit it."""
-    snapped: np.ndarray
-    """(B,) the largest relative distance from a bound, or of a row from binding, that was read as
-    none."""
-    nearest_free: np.ndarray
-    """(B,) the smallest such distance that was read as real; inf if there is none."""
     repaired: np.ndarray
     """(B,) how far each decision was moved to obey its constraints; 0 where it did."""
     weights: np.ndarray
-    """(B,) what each sample counts in losses and fits; 1 unless `infeasible="weigh"`."""
-    qualified: np.ndarray
-    """(B,) whether the set is known to hold every cost that explains the decision: always, unless
-    curved constraints leave no interior around it (see `revealed.optimality.qualification`)."""
-    rows: LinearProgram
-    """The rows and bounds that `entry_state` and `row_active` are about: those of the problem, or
-    for curved constraints their tangents at the decisions."""
-    gradient: AffineMap | None
-    """Parameters -> gradient of the objective at each decision; None where they are the same."""
-    normals: Any
-    """Normals that no row tells, where cones have a corner; None without such cones."""
-    metric: Metric | None
-    """How far parameters must move for the gradient to move, where that is simple enough for the
-    kernel."""
-    lifted: OptimalitySet | None
-    """Sets of plain costs from which the kernel finds the nearest parameters; None where it
-    cannot."""
+    """(B,) what each sample counts in losses and fits; 1 unless `infeasible="weigh"`, or given by
+    `replaced(weights=...)`."""
+    _kind: SetKind
+    _cache: dict[Any, Any]
 
     def __init__(
         self,
-        problem: Any,
+        problem: Problem,
         decisions: Any,
         margin: Any = 1.0,
         *,
@@ -109,59 +84,115 @@ class OptimalitySet:
         soft: float | None = None,
         infeasible: str = "refuse",
     ) -> None:
-        check_program(problem)
+        check_problem(problem)
         X, _ = as_costs(decisions, problem.n_variables, "decisions")
         problem.check_batch(len(X), "decisions")
-        self.problem, self.tol, self.soft = problem, checked_tolerance(tol), checked_soft(soft)
-        self.margins = checked_margins(margin, len(X))
-        self.form = _checked_form(form, problem, len(X))
-        self.decisions, self.repaired, self.weights = settle(problem, X, self.tol, infeasible)
-        self.rows, self.normals = problem.tangent(self.decisions, self.tol)
-        self._read_states()
-        self.qualified = self._qualified()
-        self.gradient = self._gradient()
-        self.metric, self.lifted = None, None
-        if len(self) and not self.is_plain:
-            from ..projection.metric import lifted, metric_of
+        tol, soft = checked_tolerance(tol), checked_soft(soft)
+        margins = checked_margins(margin, len(X))
+        form = _checked_form(form, problem, len(X))
+        X, repaired, weights = settle(problem, X, tol, infeasible)
+        kind = READERS.of(problem)(problem, X, Terms(margins, tol, form, soft))
+        self._set(problem=problem, decisions=X, margins=margins, tol=tol)
+        self._set(repaired=repaired, weights=weights, _kind=kind, _cache={})
+        if isinstance(kind, Parameters) and len(X):
+            prepare = PREPARATIONS.find(Parameters)
+            self._set(_kind=replace(kind, prepared=prepare and prepare(self)))
 
-            self.metric = metric_of(self)
-            self.lifted = None if self.metric is None else lifted(self, self.metric)
-
-    def _read_states(self) -> None:
-        X = self.decisions
-        try:
-            refuse_infeasible(self.rows, X, self.tol, self.problem.ub_rows.shape[0])
-        except InfeasibleDecisionError as error:
-            raise InfeasibleDecisionError(f"{error}{_hint(self.problem, X)}") from None
-        found = read_states(self.rows, X, self.tol)
-        self.entry_state, self.row_active, self.snapped, self.nearest_free = found
-        self.row_used = np.asarray(self.row_active.any(axis=0))
-
-    def _qualified(self) -> np.ndarray:
-        if self.rows is self.problem or not hasattr(self.problem, "cones"):
-            return np.ones(len(self), bool)
-        from .qualification import qualified, warn_unqualified
-
-        result = qualified(self)
-        warn_unqualified(result)
-        return result
-
-    def _gradient(self) -> AffineMap | None:
-        own = self.problem.gradient(self.decisions)
-        if self.form is None:
-            return own
-        return self.form.map if own is None else own.after(self.form.map)
+    # --- what kind of sets these are -------------------------------------------------------------
 
     @property
-    def n_parameters(self) -> int:
-        """Length of what is predicted: the costs, or the parameters of the form or the problem."""
-        return self.problem.n_parameters if self.form is None else self.form.n_parameters
+    def kind(self) -> SetKind:
+        """What these sets hold beyond decisions, margins and weights; says which projector serves
+        them."""
+        return self._kind
+
+    @property
+    def conditions(self) -> Conditions:
+        """The kind of sets that multipliers explain; sets of other kinds have no active rows."""
+        if not isinstance(self._kind, Conditions):
+            raise InputError(
+                f"Sets of {self.problem!r} are {type(self._kind).__name__}: they have no rows and "
+                "bounds whose active ones could be named."
+            )
+        return self._kind
 
     @property
     def is_plain(self) -> bool:
         """Whether the sets are of plain costs, nothing in between and nothing besides rows."""
-        beyond = (self.form, self.soft, self.gradient, self.normals)
-        return all(part is None for part in beyond) and self.rows is self.problem
+        return isinstance(self._kind, PlainCosts)
+
+    @property
+    def n_parameters(self) -> int:
+        """Length of what is predicted: the costs, or the parameters of the form or the problem."""
+        return self._kind.n_parameters
+
+    @property
+    def rows(self) -> LinearProgram:
+        """The rows and bounds that `entry_state` and `row_active` are about: those of the problem,
+        or for curved constraints their tangents at the decisions."""
+        return self.conditions.rows
+
+    @property
+    def entry_state(self) -> np.ndarray:
+        """(B, n) int8 codes of EntryState."""
+        return self.conditions.active.entry_state
+
+    @property
+    def row_active(self) -> np.ndarray:
+        """(B, m_ub) whether each inequality is active."""
+        return self.conditions.active.row_active
+
+    @property
+    def row_used(self) -> np.ndarray:
+        """(m_ub,) whether each inequality is active for any decision of the data set; slices
+        inherit it."""
+        return self.conditions.row_used
+
+    @property
+    def snapped(self) -> np.ndarray:
+        """(B,) the largest relative distance from a bound, or of a row from being active, that was
+        read as none."""
+        return self.conditions.active.snapped
+
+    @property
+    def nearest_free(self) -> np.ndarray:
+        """(B,) the smallest such distance that was read as real; inf if there is none."""
+        return self.conditions.active.nearest_free
+
+    @property
+    def form(self) -> CostForm | None:
+        """How costs come from fewer parameters; None where costs are predicted."""
+        return self._kind.form if isinstance(self._kind, Parameters) else None
+
+    @property
+    def soft(self) -> float | None:
+        """The price of missing the conditions; None where they are hard."""
+        return self._kind.soft if isinstance(self._kind, Parameters) else None
+
+    @property
+    def gradient(self) -> AffineMap | None:
+        """Parameters -> gradient of the objective at each decision; None where they are the
+        same."""
+        return self._kind.gradient if isinstance(self._kind, Parameters) else None
+
+    @property
+    def normals(self) -> Normals | None:
+        """Normals that no row holds, where cones have a corner; None without such cones."""
+        return self._kind.normals if isinstance(self._kind, Parameters) else None
+
+    @property
+    def semidefinite_block(self) -> tuple[int, int] | None:
+        """Where among the problem's parameters a positive semidefinite matrix begins, and its
+        order; None where there is none."""
+        return self._kind.semidefinite_block if isinstance(self._kind, Parameters) else None
+
+    @property
+    def qualified(self) -> np.ndarray:
+        """(B,) whether the set is known to hold every cost that explains the decision: always,
+        unless curved constraints leave no interior around it (see `optimality.qualification`)."""
+        if isinstance(self._kind, Parameters):
+            return self._kind.qualified
+        return np.ones(len(self), bool)
 
     @property
     def margin(self) -> float:
@@ -170,56 +201,85 @@ class OptimalitySet:
             raise InputError("The instances have margins of their own; read `margins` instead.")
         return float(self.margins[0]) if len(self.margins) else 0.0
 
+    # --- other sets from these -------------------------------------------------------------------
+
     @classmethod
     def concatenate(cls, parts: Any) -> MixedSets:
         """Sets of different problems, of whatever sizes, one after the other in one batch."""
-        from .mixed import MixedSets
-
+        parts = tuple(parts)
+        bad = [type(part).__name__ for part in parts if not isinstance(part, OptimalitySet)]
+        if bad or not parts:
+            raise InputError(
+                "`parts` must be a list of at least one OptimalitySet; got "
+                f"{bad[0] if bad else 'none'}."
+            )
         return MixedSets(parts)
 
     def __len__(self) -> int:
         return len(self.decisions)
 
     def __getitem__(self, index: Any) -> OptimalitySet:
-        """The sets of the chosen instances: an integer, slice, mask or integer array."""
-        chosen = as_index(index, len(self))
-        result = object.__new__(OptimalitySet)
-        result.problem = self.problem[chosen]
-        same = self.rows is self.problem
-        result.rows = result.problem if same else self.rows[chosen]
-        result.tol, result.row_used, result.soft = self.tol, self.row_used, self.soft
-        for name in _PER_INSTANCE:
-            setattr(result, name, getattr(self, name)[chosen])
-        result.form = None if self.form is None else self.form[chosen]
-        result.gradient = None if self.gradient is None else self.gradient.take(chosen)
-        result.normals = None if self.normals is None else self.normals.take(chosen)
-        result.metric = None if self.metric is None else self.metric.take(chosen)
-        result.lifted = None if self.lifted is None else self.lifted[chosen]
-        return result
+        """The sets of the chosen decisions: an integer, slice, mask or integer array.
 
-    def to(self, device: Any) -> Any:
+        A slice without a step is a view: nothing is copied.
+        """
+        chosen = as_choice(index, len(self))
+        problem = self.problem[chosen]
+        arrays = {name: getattr(self, name)[chosen] for name in _PER_INSTANCE}
+        return self.replaced(problem=problem, _kind=self._kind.take(chosen, problem), **arrays)
+
+    def replaced(self, **parts: Any) -> Self:
+        """A copy with some parts replaced, such as `weights`; they are taken as they are."""
+        return super().replaced(_cache={}, **parts)
+
+    def as_plain(
+        self,
+        rows: LinearProgram,
+        decisions: np.ndarray,
+        entry_state: np.ndarray,
+        margins: np.ndarray | None = None,
+    ) -> OptimalitySet:
+        """Sets of plain costs of `rows` with these active inequalities and other entries, for
+        projectors that restate sets of parameters as such; nothing is checked.
+
+        Parameters
+        ----------
+        rows : LinearProgram
+            Has the inequalities of these sets, and any entries.
+        decisions : (B, n) array
+        entry_state : (B, n) int8 array
+        margins : (B,) array, optional
+            Those of these sets unless given.
+        """
+        active = self.conditions.active._replace(entry_state=np.ascontiguousarray(entry_state))
+        kind = PlainCosts(rows, active, self.row_used, rows.n_variables)
+        margins = self.margins if margins is None else margins
+        return self.replaced(problem=rows, decisions=decisions, margins=margins, _kind=kind)
+
+    def cached(self, key: Any, build: Callable[[], T]) -> T:
+        """The result of `build()`, computed once and kept under `key`; slices do not share it."""
+        if key not in self._cache:
+            self._cache.setdefault(key, build())
+        return self._cache[key]
+
+    def to(self, device: Any) -> CostSet:
         """The same sets on a device, such as "cuda": a `DeviceSets`, made once and kept."""
-        if not self.is_plain:
+        upload = UPLOADS.find(type(self._kind))
+        if upload is None:
             raise InputError(
                 "Only sets of plain costs of a LinearProgram go to a device; those of a form, a "
                 "soft set or another problem are projected on the CPU."
             )
-        from ..projection.triton import on_device
+        return upload(self, device)
 
-        return on_device(self, device)
+    # --- questions about costs -------------------------------------------------------------------
 
-    def contains(self, costs: Any, *, tol: float = 1e-8) -> Any:
-        """(B,) bool: whether each cost explains its decision, to a distance of `tol` |cost|."""
-        from ..projection import project  # the one step to the right: membership is a distance of 0
+    def solve(self, parameters: Any, **options: Any) -> Solution:
+        """Decisions of minimum cost under other parameters (B, p); see `Problem.solve`."""
+        costs = parameters if self.form is None else self.form.costs(parameters)
+        return self.problem.solve(costs, **options)
 
-        check_number(tol, "tol")
-        c, restore = as_costs(costs, self.n_parameters, "costs")
-        p = project(c, self)
-        largest = np.maximum(np.abs(c).max(axis=1, initial=0.0), np.finfo(float).tiny)
-        size = np.maximum(largest * np.linalg.norm(c / largest[:, None], axis=1), self.margins)
-        return restore(p.solved & (p.distance <= tol * size))
-
-    def slack(self, costs: Any) -> Any:
+    def max_margin(self, costs: Any) -> Any:
         """(B,): the largest margin at which each cost still explains its decision.
 
         Negative where some reduced cost has the wrong sign, -inf where no multipliers fit the
@@ -227,18 +287,25 @@ class OptimalitySet:
         Limits of a form are not looked at. One linear program for each instance.
         """
         c, restore = as_costs(costs, self.n_parameters, "costs")
-        _same_length(c, self)
+        if len(c) != len(self):
+            raise ShapeError(
+                f"`costs` must have one row for each of the {len(self)} decisions; got {len(c)}. "
+                "Choose the sets of a batch with `sets[index]`."
+            )
         if self.normals is not None:
-            raise InputError("`slack` is for rows; these sets have cones with a corner as well.")
+            raise InputError(
+                "`max_margin` is for rows; these sets have cones with a corner as well."
+            )
         c = c if self.gradient is None else self.gradient(c)
-        return restore(np.array([_largest_margin(self, c[b], b) for b in range(len(c))]))
+        return restore(largest_margins(self.conditions, c))
 
     def report(self) -> str:
         """What was decided about the entries and rows, in words."""
-        states = [f"{(self.entry_state == s).sum()} {_WORDS[s]}" for s in EntryState]
+        entry_state, row_active = self.entry_state, self.row_active
+        states = [f"{(entry_state == s).sum()} {_WORDS[s]}" for s in EntryState]
         told = f"{len(self)} decisions of {self.problem.n_variables} entries: {', '.join(states)}"
-        if self.row_active.size:
-            told += f"; {self.row_active.sum()} of {self.row_active.size} inequalities bind"
+        if row_active.size:
+            told += f"; {row_active.sum()} of {row_active.size} inequalities bind"
         farthest = self.snapped.max(initial=0.0)
         nearest = self.nearest_free.min(initial=np.inf)
         limit = f"At most {self.tol:g} from a bound counts as at the bound: the farthest such entry"
@@ -271,17 +338,7 @@ class OptimalitySet:
         return f"OptimalitySet({len(self)} decisions, margin {margin}, {self.problem!r}{form})"
 
 
-_PER_INSTANCE = (
-    "decisions",
-    "margins",
-    "entry_state",
-    "row_active",
-    "snapped",
-    "nearest_free",
-    "repaired",
-    "weights",
-    "qualified",
-)
+_PER_INSTANCE = ("decisions", "margins", "repaired", "weights")
 _WORDS = {
     EntryState.FREE: "free",
     EntryState.AT_LOWER: "at lower",
@@ -290,29 +347,7 @@ _WORDS = {
 }
 
 
-def check_program(problem: Any) -> None:
-    """Refuse what is not a problem of ours."""
-    if not (hasattr(problem, "tangent") and hasattr(problem, "n_parameters")):
-        raise InputError(
-            f"`problem` must be a LinearProgram; got {type(problem).__name__}. Build one with "
-            "rv.LinearProgram(...) or from rv.problems; a QuadraticProgram or a ConvexProgram "
-            "will do too."
-        )
-
-
-def _hint(problem: Any, X: np.ndarray) -> str:
-    """What else may be wrong with infeasible decisions."""
-    from ..problems.catalogue.edge_orders import in_pyepo_order
-
-    if not in_pyepo_order(problem, X):
-        return ""
-    return (
-        " These are paths in PyEPO's order of edges: take decisions, and costs, as "
-        "theirs[:, rv.problems.pyepo_edge_order(rows, cols)]."
-    )
-
-
-def _checked_form(form: Any, problem: Any, size: int) -> CostForm | None:
+def _checked_form(form: Any, problem: Problem, size: int) -> CostForm | None:
     if form is None:
         return None
     if not isinstance(form, CostForm):
@@ -327,46 +362,3 @@ def _checked_form(form: Any, problem: Any, size: int) -> CostForm | None:
         )
     form.check_batch(size)
     return form
-
-
-def _same_length(costs: np.ndarray, sets: OptimalitySet) -> None:
-    if len(costs) != len(sets):
-        raise ShapeError(
-            f"`costs` must have one row for each of the {len(sets)} decisions; got {len(costs)}. "
-            "Choose the sets of a batch with `sets[index]`."
-        )
-
-
-def _largest_margin(sets: OptimalitySet, cost: np.ndarray, b: int) -> float:
-    """max delta  s.t.  cost = A_eq^T v - A_ub^T mu + s,  s and mu on the right side by delta."""
-    one = sets.rows[np.array([b])]
-    active, state = sets.row_active[b], sets.entry_state[b]
-    eq, ub = one.eq_rows.matrix(0).toarray(), one.ub_rows.matrix(0).toarray()[active]
-    n_v, n_mu = len(eq), len(ub)
-    size = max(np.abs(cost).max(initial=0.0), 1e-300)
-    explain = np.hstack([eq.T, -ub.T])
-    lower, upper = state == EntryState.AT_LOWER, state == EntryState.AT_UPPER
-    free = state == EntryState.FREE
-    rows = np.vstack(
-        [
-            np.hstack([explain[lower], np.ones((lower.sum(), 1))]),
-            np.hstack([-explain[upper], np.ones((upper.sum(), 1))]),
-            np.hstack([np.zeros((n_mu, n_v)), -np.eye(n_mu), np.ones((n_mu, 1))]),
-        ]
-    )
-    limit = np.concatenate([cost[lower], -cost[upper], np.zeros(n_mu)]) / size
-    program = LinearProgram(
-        A_eq=np.hstack([explain[free], np.zeros((free.sum(), 1))]),
-        b_eq=cost[free] / size,
-        A_ub=rows,
-        b_ub=limit,
-        lb=None,
-        ub=None,
-    )
-    objective = np.zeros((1, n_v + n_mu + 1))
-    objective[0, -1] = -1.0
-    answer = program.solve(objective)
-    status = SolveStatus(int(answer.status[0]))
-    if status is SolveStatus.OPTIMAL:
-        return float(answer.x[0, -1] * size)
-    return {SolveStatus.UNBOUNDED: np.inf, SolveStatus.INFEASIBLE: -np.inf}.get(status, np.nan)

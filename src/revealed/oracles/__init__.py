@@ -1,5 +1,24 @@
-"""Problem and costs in, decisions out: HiGHS for any linear program, faster oracles for some."""
+"""Problem and costs in, decisions out: who solves which kind of problem, and which structure.
 
-from .batch import solve_batch as solve_batch
-from .solution import Solution as Solution
-from .solution import SolveStatus as SolveStatus
+Each entry is loaded when it is first needed. HiGHS serves any linear program, faster oracles some.
+"""
+
+from ..problems.convex import ConvexProgram
+from ..problems.linear import LinearProgram
+from ..problems.protocol import ORACLES, REPAIRS
+from ..problems.quadratic import QuadraticProgram
+from ..problems.structures import KnapsackStructure, MatchingStructure, PathStructure
+from .special import DEVICE_ORACLES, SPECIAL_ORACLES
+
+ORACLES.register(LinearProgram, "revealed.oracles.batch:solve_batch")
+ORACLES.register(QuadraticProgram, "revealed.oracles.quadratic:solve_quadratic")
+ORACLES.register(ConvexProgram, "revealed.oracles.convex:solve_convex")
+
+REPAIRS.register(LinearProgram, "revealed.oracles.quadratic:nearest_feasible")
+REPAIRS.register(ConvexProgram, "revealed.oracles.convex:nearest_feasible")
+
+SPECIAL_ORACLES.register(PathStructure, "revealed.oracles.paths:solve_paths")
+SPECIAL_ORACLES.register(KnapsackStructure, "revealed.oracles.knapsack:solve_knapsacks")
+SPECIAL_ORACLES.register(MatchingStructure, "revealed.oracles.matching:solve_matchings")
+
+DEVICE_ORACLES.register(PathStructure, "revealed.oracles.gpu.paths:solve_paths_on_device")

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._common.arrays import as_costs
 from .._common.device import is_cuda
-from ..problems.structures import KnapsackStructure, MatchingStructure, PathStructure
+from ..problems.linear import LinearProgram
+from ..problems.solution import Solution, SolveStatus
 from .general import solve_general
-from .knapsack import solve_knapsacks
 from .limits import deadline_after, thread_count
-from .matching import solve_matchings
-from .paths import solve_paths
-from .solution import GENERAL, Solution, SolveStatus
-
-if TYPE_CHECKING:
-    from ..problems.linear import LinearProgram
-
-# (problem, costs) -> decisions (B, n) and statuses (B,); GENERAL sends an instance on to HiGHS.
-SpecialOracle = Callable[["LinearProgram", np.ndarray], tuple[np.ndarray, np.ndarray]]
-
-SPECIAL_ORACLES: dict[type, SpecialOracle] = {
-    PathStructure: solve_paths,
-    KnapsackStructure: solve_knapsacks,
-    MatchingStructure: solve_matchings,
-}
+from .special import DEVICE_ORACLES, GENERAL, SPECIAL_ORACLES, SpecialOracle
 
 # Blocks are what threads share and what the clock is read between: small enough for both, and
 # large enough that handing one to a thread (50 microseconds) costs little beside solving it.
@@ -46,10 +31,10 @@ def solve_batch(
     threads: int | None = None,
 ) -> Solution:
     """Decisions of minimum cost for each row of `costs` (B, n); see `LinearProgram.solve`."""
-    if is_cuda(costs) and isinstance(problem.structure, PathStructure) and time_limit is None:
-        from .gpu import solve_paths_on_device  # needs torch
-
-        return solve_paths_on_device(problem, costs)
+    if is_cuda(costs) and time_limit is None:
+        there = DEVICE_ORACLES.find(type(problem.structure))
+        if there is not None:
+            return there(problem, costs)
     C, restore = as_costs(costs, problem.n_variables)
     problem.check_batch(len(C), "costs")
     deadline = deadline_after(time_limit)
@@ -57,7 +42,7 @@ def solve_batch(
     scaled, exponent = _scale_rows(C)
     X = np.zeros(C.shape)
     status = np.full(len(C), GENERAL, dtype=np.int8)
-    special = SPECIAL_ORACLES.get(type(problem.structure))
+    special = SPECIAL_ORACLES.find(type(problem.structure))
     if special is not None:
         _run_blocks(special, problem, scaled, X, status, deadline, threads)
     rest = np.flatnonzero(status == GENERAL)

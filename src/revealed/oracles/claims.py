@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .solution import SolveStatus
+from ..problems.solution import SolveStatus
 
 
 class Claim(NamedTuple):

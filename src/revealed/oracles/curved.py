@@ -17,10 +17,10 @@ import numpy as np
 from scipy import sparse
 
 from ..problems.linear import LinearProgram, relative_violation
+from ..problems.solution import SolveStatus
 from .fallback import FEASIBLE
 from .first_order import Program, gap, left_overs
 from .proofs import Polyhedron, contradiction, is_bounded
-from .solution import SolveStatus
 from .units import even_columns, power_of_two, row_sizes
 
 LEFT = 1e-7

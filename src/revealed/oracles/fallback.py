@@ -16,12 +16,12 @@ import numpy as np
 from scipy import sparse
 
 from ..problems.linear import LinearProgram, relative_violation
+from ..problems.solution import SolveStatus
 from .claims import Claim, Way
 from .gap import DUST, duality_gap
 from .proofs import Polyhedron, contradiction, is_ray, rounding_of_fall
 from .scaling import Scaled, scaled
 from .snap import snapped
-from .solution import SolveStatus
 
 FEASIBLE = 1e-7
 """Largest `constraint_violation` of a decision that may be called optimal."""

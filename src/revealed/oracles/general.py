@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ..problems.linear import relative_violation
+from ..problems.solution import SolveStatus
 from .claims import Claim, Way
 from .fallback import FEASIBLE, Doubtful, Known
 from .gap import duality_gap
 from .proofs import Polyhedron
 from .snap import snapped
-from .solution import SolveStatus
 from .waiting import wait_for
 
 if TYPE_CHECKING:

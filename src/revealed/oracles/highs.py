@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import highspy
 import numpy as np
 
+from ..problems.solution import SolveStatus
 from .claims import FIRST, Claim, Way, most_steps
-from .solution import SolveStatus
 from .units import linear_unit, size_in_box
 
 if TYPE_CHECKING:

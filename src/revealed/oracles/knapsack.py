@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..problems.solution import SolveStatus
 from ..problems.structures import KnapsackStructure
-from .solution import SolveStatus
 
 if TYPE_CHECKING:
     from ..problems.linear import LinearProgram

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
 from scipy.optimize import nnls
 
-from .solution import SolveStatus
+from ..problems.solution import SolveStatus
 
 EMPTY = 1e-10
 """A rest this small means that the rows contradict each other."""

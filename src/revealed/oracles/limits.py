@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .._common.checks import positive_int
 from ..errors import InputError
-from ..problems._checks import positive_int
 
 
 def deadline_after(time_limit: Any) -> float:

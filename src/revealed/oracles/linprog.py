@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import linprog
 
+from ..problems.solution import SolveStatus
 from .claims import FIRST, Claim, Way, most_steps
 from .proofs import Polyhedron
-from .solution import SolveStatus
 from .units import linear_unit, size_in_box
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._common.compiled import kernel
+from ..problems.solution import SolveStatus
 from ..problems.structures import MatchingStructure
-from .solution import SolveStatus
 
 if TYPE_CHECKING:
     from ..problems.linear import LinearProgram

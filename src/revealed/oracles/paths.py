@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._common.compiled import kernel
+from ..problems.solution import SolveStatus
 from ..problems.structures import PathStructure
-from .solution import GENERAL, SolveStatus
+from .special import GENERAL
 
 if TYPE_CHECKING:
     from ..problems.linear import LinearProgram

@@ -18,11 +18,11 @@ from .._common.arrays import as_costs
 from .._common.conic import ConicAnswer, has_clarabel, in_threads, load_clarabel, solve_conic
 from .._common.polish import polished
 from ..problems.linear import LinearProgram
+from ..problems.solution import Solution, SolveStatus
 from .curved import Case
 from .first_order import SHORT, Program, left_over
 from .least_distance import by_least_distance
 from .limits import deadline_after, thread_count
-from .solution import Solution, SolveStatus
 
 if TYPE_CHECKING:
     from ..problems.quadratic import QuadraticProgram

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from .._common.conic import Cone, ConicAnswer, conditions_left, onto_cones, solve_best, solve_conic
 from ..problems.derivatives import second_order, value_and_slope, values_and_slopes
-from .solution import SolveStatus
+from ..problems.solution import SolveStatus
 
 MOST_STEPS = 100
 MOST_HALVINGS = 40

@@ -1,6 +1,7 @@
 """A catalogue of forward problems, and the words in which their decisions are spoken of.
 
 Each problem is a `LinearProgram`, with the structure its oracle knows, or a `QuadraticProgram`.
+`Problem` is what any kind of problem offers.
 """
 
 from .catalogue.edge_orders import edge_order as edge_order
@@ -20,3 +21,4 @@ from .catalogue.schedules import energy_per_start as energy_per_start
 from .catalogue.schedules import integer_schedules as integer_schedules
 from .catalogue.schedules import scheduling as scheduling
 from .catalogue.schedules import start_times as start_times
+from .protocol import Problem as Problem

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.arrays import to_float64
+from .._common.arrays import Choice, to_float64
 from .._common.conic import Cone, svec
 from ..errors import InputError, ShapeError
 
@@ -49,8 +49,9 @@ class Normals:
     def of(self, b: int) -> list[Corner]:
         return self._corners[b]
 
-    def take(self, index: np.ndarray) -> Normals:
-        return Normals([self._corners[b] for b in index])
+    def take(self, index: Choice) -> Normals:
+        chosen = np.arange(len(self._corners))[index]
+        return Normals([self._corners[b] for b in chosen])
 
 
 def _unit(known: float, found: float) -> float:

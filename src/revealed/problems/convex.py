@@ -10,12 +10,14 @@ explains a decision follows from gradients at it. Letters: B instances, n variab
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._common.affine import AffineMap
-from .._common.arrays import as_costs, as_index
+from .._common.arrays import as_choice, as_costs
+from .._common.records import Record
+from .._common.rows import Rows
 from ..errors import InputError, ShapeError
 from .cones import Normals, SecondOrderCone, SemidefiniteCone
 from .derivatives import (
@@ -26,17 +28,16 @@ from .derivatives import (
     over_batch,
     values_and_slopes,
 )
-from .linear import LinearProgram, Tangent, check_pairs, relative_violation
-
-if TYPE_CHECKING:
-    from ..oracles import Solution
+from .linear import LinearProgram, check_pairs, relative_violation
+from .protocol import SmoothProblem, Tangent
+from .solution import Solution
 
 Function = Callable[..., Any]
 STRAIGHT = 1e-7
 """How far a function may lie above its chord, relative to its values, before it is not convex."""
 
 
-class ConvexProgram:
+class ConvexProgram(Record, SmoothProblem):
     """A convex problem waiting for parameters w.
 
         phi = lambda x, w: -(w * x).sum() + (x * x.log()).sum()
@@ -90,7 +91,7 @@ class ConvexProgram:
             raise ShapeError(
                 f"Rows have {constraints.n_variables} columns; there are {n} variables."
             )
-        self.__dict__.update(
+        self._set(
             objective_function=objective,
             inequalities=tuple(inequalities),
             cones=_checked_cones(cones, n),
@@ -106,10 +107,26 @@ class ConvexProgram:
     start: np.ndarray | None
     semidefinite_block = None
     structure = None
-    n_variables = property(lambda self: self.constraints.n_variables)
-    n_instances = property(lambda self: self.constraints.n_instances)
-    eq_rows = property(lambda self: self.constraints.eq_rows)
-    ub_rows = property(lambda self: self.constraints.ub_rows)
+
+    @property
+    def n_variables(self) -> int:
+        return self.constraints.n_variables
+
+    @property
+    def n_instances(self) -> int | None:
+        return self.constraints.n_instances
+
+    @property
+    def eq_rows(self) -> Rows:
+        return self.constraints.eq_rows
+
+    @property
+    def ub_rows(self) -> Rows:
+        return self.constraints.ub_rows
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.constraints.shape
 
     # --- use ---------------------------------------------------------------------------------
 
@@ -121,9 +138,7 @@ class ConvexProgram:
         Sequential quadratic programs with the cones kept whole, by Clarabel; OPTIMAL only where the
         constraints and the first-order conditions hold and phi does not curve down.
         """
-        from ..oracles.convex import solve_convex
-
-        return solve_convex(self, costs, time_limit=time_limit, threads=threads)
+        return super().solve(costs, time_limit=time_limit, threads=threads)
 
     def objective(self, costs: Any, decisions: Any) -> np.ndarray:
         """(B,): phi(x, w)."""
@@ -152,11 +167,12 @@ class ConvexProgram:
         corners = [[t.corner for t in own if t.corner is not None] for own in touches]
         return Tangent(rows, Normals(corners) if any(corners) else None)
 
-    def repair(self, X: np.ndarray) -> np.ndarray:
-        """(B, n): the nearest decisions that obey the constraints; NaN where there is none."""
-        from ..oracles.convex import nearest_feasible
-
-        return nearest_feasible(self, X)
+    def is_strictly_inside(self, x: np.ndarray, tol: float) -> bool:
+        """Whether x (n,) obeys every function and every cone with more than `tol` to spare."""
+        values, _ = values_and_slopes(self.inequalities, x[None])
+        touches = [cone.touch(x, tol) for cone in self.cones]
+        inside = bool((values < -tol).all())
+        return inside and all(t.corner is None and t.value < -tol for t in touches)
 
     def constraint_violation(self, decisions: Any) -> Any:
         """(B,): the largest relative violation of any row, bound, function or cone."""
@@ -176,18 +192,9 @@ class ConvexProgram:
         """The problem of the chosen instances: an integer, slice, mask or integer array."""
         if self.n_instances is None:
             return self
-        result = object.__new__(ConvexProgram)
-        chosen = as_index(index, self.n_instances)
-        result.__dict__.update(self.__dict__, constraints=self.constraints[chosen])
-        return result
+        return self.replaced(constraints=self.constraints[as_choice(index, self.n_instances)])
 
     __iter__ = None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"A ConvexProgram never changes; build a new one to set `{name}`.")
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> ConvexProgram:
-        return self
 
     def __repr__(self) -> str:
         count = "" if self.n_instances is None else f", {self.n_instances} instances"

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from scipy import sparse
 
-from .._common.arrays import as_costs, as_index, to_float64
+from .._common.arrays import Choice, as_choice, as_costs, count_of, to_float64
+from .._common.records import Record
 from .._common.rows import Rows, frozen
 from ..errors import InputError, ShapeError
-
-if TYPE_CHECKING:
-    from ..oracles import Solution
+from .protocol import SmoothProblem, Tangent
+from .solution import Solution
 
 PART = 65_536
 """Instances looked at together where a pass over all would need several arrays of their size."""
@@ -28,25 +28,24 @@ T = TypeVar("T")
 Matrices = sparse.csr_array | tuple[sparse.csr_array, ...]
 
 
+@runtime_checkable
 class Structure(Protocol):
     """What a special oracle knows of a problem; the kinds are in `revealed.problems.structures`."""
 
     @property
     def n_instances(self) -> int | None: ...
 
-    def take(self, index: np.ndarray) -> Structure: ...
+    def take(self, index: Choice) -> Structure: ...
 
 
-class Tangent(NamedTuple):
-    """A problem's constraints as seen from decisions that obey them."""
+@runtime_checkable
+class Sliced(Protocol):
+    """A kept analysis that is sliced along with its problem."""
 
-    rows: LinearProgram
-    """Rows and bounds whose normals, where they bind, explain a decision."""
-    normals: Any = None
-    """Normals beyond those of rows, where cones have a corner (see `problems.cones.Normals`)."""
+    def take(self, index: Choice) -> Any: ...
 
 
-class LinearProgram:
+class LinearProgram(Record, SmoothProblem):
     """A linear program in general form, or a batch of them, waiting for costs.
 
     Matrices are dense or scipy.sparse, shared by all instances or one for each: a (B, m, n) array
@@ -68,6 +67,7 @@ class LinearProgram:
     """(n,), or (B, n) when it differs by instance, -inf where unbounded; `ub` likewise."""
     ub: np.ndarray
     structure: Any
+    """A `Structure`, or None."""
     _cache: dict[str, Any]
 
     def __init__(
@@ -95,13 +95,13 @@ class LinearProgram:
             "ub": _spread(upper, n, "ub", "variable"),
             "structure": structure,
         }
-        if structure is not None and not hasattr(structure, "take"):
+        if structure is not None and not isinstance(structure, Structure):
             raise InputError(
                 "`structure` must be one of `revealed.problems.structures` or have `n_instances` "
                 f"and `take`; got {type(structure).__name__}. Leave it out for the general oracle."
             )
         _refuse_bad_values(parts)
-        self.__dict__.update(parts, n_instances=_count_instances(parts), _cache={})
+        self._set(**parts, n_instances=_count_instances(parts), _cache={})
 
     @cached_property
     def A_eq(self) -> Matrices:
@@ -126,14 +126,17 @@ class LinearProgram:
         and nothing waits for the result: costs that are not finite have status FAILED instead of
         being refused. Other problems go by the CPU, and their decisions back to the GPU.
         """
-        from ..oracles import solve_batch  # the oracles stand below problems and import them
-
-        return solve_batch(self, costs, time_limit=time_limit, threads=threads)
+        return super().solve(costs, time_limit=time_limit, threads=threads)
 
     @property
     def n_parameters(self) -> int:
         """Length of what is predicted: a cost for each variable."""
         return self.n_variables
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(m_eq, m_ub, n)"""
+        return self.eq_rows.shape[0], self.ub_rows.shape[0], self.n_variables
 
     semidefinite_block = None
 
@@ -143,12 +146,6 @@ class LinearProgram:
     def tangent(self, X: np.ndarray, tol: float) -> Tangent:
         """The constraints as seen from decisions: for a polyhedron, from anywhere the same."""
         return Tangent(self)
-
-    def repair(self, X: np.ndarray) -> np.ndarray:
-        """(B, n): the nearest decisions that obey the constraints; NaN where there is none."""
-        from ..oracles.quadratic import nearest_feasible
-
-        return nearest_feasible(self, X)
 
     def constraint_violation(self, decisions: Any) -> Any:
         """(B,): the largest relative violation of any row or bound by each decision (B, n).
@@ -186,28 +183,19 @@ class LinearProgram:
         """The problem of the chosen instances: an integer, slice, mask or integer array."""
         if self.n_instances is None:
             return self
-        chosen = as_index(index, self.n_instances)
+        chosen = as_choice(index, self.n_instances)
         vectors = {name: getattr(self, name) for name in ("b_eq", "b_ub", "lb", "ub")}
         shared = not (self.eq_rows.per_instance or self.ub_rows.per_instance)
-        result = object.__new__(LinearProgram)
-        result.__dict__.update(
-            {k: frozen(v[chosen]) if v.ndim == 2 else v for k, v in vectors.items()},
-            n_variables=self.n_variables,
-            n_instances=len(chosen),
+        return self.replaced(
+            **{k: frozen(v[chosen]) for k, v in vectors.items() if v.ndim == 2},
+            n_instances=count_of(chosen),
             eq_rows=self.eq_rows.take(chosen),
             ub_rows=self.ub_rows.take(chosen),
             structure=None if self.structure is None else self.structure.take(chosen),
             _cache=self._cache if shared else _slice_cache(self._cache, chosen),
         )
-        return result
 
     __iter__ = None  # a shared problem would otherwise be an endless sequence of itself
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"A LinearProgram never changes; build a new one to set `{name}`.")
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> LinearProgram:
-        return self  # immutable, and the solver models in the cache cannot be copied
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_cache": {}}
@@ -221,8 +209,8 @@ class LinearProgram:
         )
 
 
-def _slice_cache(cache: dict[str, Any], chosen: np.ndarray) -> dict[str, Any]:
-    return {key: kept.take(chosen) for key, kept in cache.items() if hasattr(kept, "take")}
+def _slice_cache(cache: dict[str, Any], chosen: Choice) -> dict[str, Any]:
+    return {key: kept.take(chosen) for key, kept in cache.items() if isinstance(kept, Sliced)}
 
 
 def check_pairs(costs: np.ndarray, decisions: np.ndarray) -> None:
@@ -372,7 +360,7 @@ def _count_instances(parts: dict[str, Any]) -> int | None:
     for name, rows in (("A_eq", parts["eq_rows"]), ("A_ub", parts["ub_rows"])):
         if rows.per_instance:
             counts[name] = len(rows.data)
-    if getattr(parts["structure"], "n_instances", None) is not None:
+    if parts["structure"] is not None and parts["structure"].n_instances is not None:
         counts["structure"] = parts["structure"].n_instances
     if len(set(counts.values())) > 1:
         listing = ", ".join(f"`{name}` has {count}" for name, count in counts.items())

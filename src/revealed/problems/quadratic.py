@@ -10,20 +10,20 @@ that `pack` makes and `unpack` reads. Letters: B instances, n variables.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from .._common.affine import AffineMap, Metric, scaled_identity
-from .._common.arrays import as_costs, as_index, to_float64
+from .._common.arrays import as_choice, as_costs, count_of, to_float64
 from .._common.conic import smat, svec, triangle
+from .._common.records import Record
 from .._common.rows import Rows, frozen
 from ..errors import InputError, ShapeError
-from .linear import LinearProgram, Tangent, check_pairs
-
-if TYPE_CHECKING:
-    from ..oracles import Solution
+from .linear import LinearProgram, check_pairs
+from .protocol import SmoothProblem, Tangent
+from .solution import Solution
 
 T = TypeVar("T")
 _SIGNS = {"max": -1.0, "min": 1.0}
@@ -31,7 +31,7 @@ SEMIDEFINITE = 1e-9
 """The smallest eigenvalue of Q may fall below 0 by this share of the largest."""
 
 
-class QuadraticProgram:
+class QuadraticProgram(Record, SmoothProblem):
     """A quadratic program over a polyhedron, or a batch of them, waiting for `c` or for `(c, Q)`.
 
     `Q` is (n, n), or (B, n, n) where it differs by instance, symmetric and positive semidefinite;
@@ -70,11 +70,6 @@ class QuadraticProgram:
         if Q is not None and not sized:
             lower = np.full(order_of_matrix(Q), lower)  # Q alone tells how many variables there are
         constraints = LinearProgram(A_eq, b_eq, A_ub, b_ub, lower, ub)
-        self._set(constraints, gamma, Q, sense, semidefinite)
-
-    def _set(
-        self, constraints: LinearProgram, gamma: Any, Q: Any, sense: str, semidefinite: bool
-    ) -> None:
         if not (isinstance(gamma, int | float | np.number) and 0 < gamma < np.inf):
             raise InputError(f"`gamma` must be a number above 0; got {gamma!r}.")
         if sense not in _SIGNS:
@@ -82,7 +77,7 @@ class QuadraticProgram:
         if semidefinite and Q is not None:
             raise InputError("`semidefinite` is for an unknown Q; a known one is checked anyway.")
         matrix = None if Q is None else _checked(Q, constraints.n_variables)
-        self.__dict__.update(
+        self._set(
             constraints=constraints,
             gamma=float(gamma),
             Q=matrix,
@@ -93,13 +88,38 @@ class QuadraticProgram:
 
     # --- the constraints, as of a LinearProgram ----------------------------------------------
 
-    n_variables = property(lambda self: self.constraints.n_variables)
-    eq_rows = property(lambda self: self.constraints.eq_rows)
-    ub_rows = property(lambda self: self.constraints.ub_rows)
-    b_eq = property(lambda self: self.constraints.b_eq)
-    b_ub = property(lambda self: self.constraints.b_ub)
-    lb = property(lambda self: self.constraints.lb)
-    ub = property(lambda self: self.constraints.ub)
+    @property
+    def n_variables(self) -> int:
+        return self.constraints.n_variables
+
+    @property
+    def eq_rows(self) -> Rows:
+        return self.constraints.eq_rows
+
+    @property
+    def ub_rows(self) -> Rows:
+        return self.constraints.ub_rows
+
+    @property
+    def b_eq(self) -> np.ndarray:
+        return self.constraints.b_eq
+
+    @property
+    def b_ub(self) -> np.ndarray:
+        return self.constraints.b_ub
+
+    @property
+    def lb(self) -> np.ndarray:
+        return self.constraints.lb
+
+    @property
+    def ub(self) -> np.ndarray:
+        return self.constraints.ub
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.constraints.shape
+
     structure = None
 
     @property
@@ -151,9 +171,7 @@ class QuadraticProgram:
 
         `objective` is that of the sense: what is earned for "max", what is paid for "min".
         """
-        from ..oracles.quadratic import solve_quadratic
-
-        return solve_quadratic(self, costs, time_limit=time_limit, threads=threads)
+        return super().solve(costs, time_limit=time_limit, threads=threads)
 
     def objective(self, costs: Any, decisions: Any) -> np.ndarray:
         """(B,): <c, x> minus (for "min": plus) gamma/2 x^T Q x, with the whole of Q."""
@@ -176,7 +194,7 @@ class QuadraticProgram:
         return Tangent(self.constraints)
 
     def repair(self, X: np.ndarray) -> np.ndarray:
-        """(B, n): the nearest decisions that obey the constraints; NaN where there is none."""
+        """(B, n): the nearest feasible decisions; NaN where there is none."""
         return self.constraints.repair(X)
 
     def constraint_violation(self, decisions: Any) -> Any:
@@ -199,24 +217,15 @@ class QuadraticProgram:
         """The problem of the chosen instances: an integer, slice, mask or integer array."""
         if self.n_instances is None:
             return self
-        chosen = as_index(index, self.n_instances)
-        result = object.__new__(QuadraticProgram)
-        own = self.Q is not None and self.Q.ndim == 3
-        result.__dict__.update(
-            self.__dict__,
+        chosen = as_choice(index, self.n_instances)
+        Q = self.Q
+        return self.replaced(
             constraints=self.constraints[chosen],
-            Q=self.Q[chosen] if own and self.Q is not None else self.Q,
-            n_instances=len(chosen),
+            Q=Q[chosen] if Q is not None and Q.ndim == 3 else Q,
+            n_instances=count_of(chosen),
         )
-        return result
 
     __iter__ = None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"A QuadraticProgram never changes; build a new one to set `{name}`.")
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> QuadraticProgram:
-        return self
 
     def __repr__(self) -> str:
         known = "Q known" if self.Q is not None else "Q unknown"

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._common.arrays import Choice
+
 
 @dataclass(frozen=True, eq=False)
 class PathStructure:
@@ -33,7 +35,7 @@ class PathStructure:
         counts = [len(ends) for ends in (self.source, self.target) if ends.ndim]
         return counts[0] if counts else None
 
-    def take(self, index: np.ndarray) -> PathStructure:
+    def take(self, index: Choice) -> PathStructure:
         chosen = {
             name: ends[index]
             for name, ends in (("source", self.source), ("target", self.target))
@@ -55,7 +57,7 @@ class KnapsackStructure:
     def n_instances(self) -> int | None:
         return len(self.capacity) if self.capacity.ndim else None
 
-    def take(self, index: np.ndarray) -> KnapsackStructure:
+    def take(self, index: Choice) -> KnapsackStructure:
         return replace(self, capacity=self.capacity[index]) if self.capacity.ndim else self
 
 
@@ -81,5 +83,5 @@ class MatchingStructure:
     def n_instances(self) -> int | None:
         return None
 
-    def take(self, index: np.ndarray) -> MatchingStructure:
+    def take(self, index: Choice) -> MatchingStructure:
         return self

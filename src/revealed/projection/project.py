@@ -1,38 +1,20 @@
-"""The one entry: checks what comes in, runs the kernel, hands what it cannot finish on, and says
-what was reached."""
+"""The one entry: which kind of sets comes in says who projects onto them."""
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from .._common.arrays import as_costs, is_torch, to_float64
 from ..errors import InputError, ShapeError
-from ..optimality.sets import OptimalitySet
-from .cpu.analysis import Analysis, analyse
-from .cpu.exact import exact_projection
-from .cpu.fallback import FALLBACKS, available_fallbacks
-from .cpu.group import Job
-from .cpu.kernel import Work, recertify, run_kernel
-from .cpu.spread import HARMLESS, HOPELESS
-from .cpu.verify import prove
-from .result import Projection, ProjectionStatus, as_given
-
-if TYPE_CHECKING:
-    from ..optimality.mixed import MixedSets
-    from .triton import DeviceSets
-
-_SOLVED = int(ProjectionStatus.SOLVED)
-METHODS = ("auto", "kernel", *FALLBACKS, "exact")
+from ..optimality.protocol import PROJECTORS, CostSet, ProjectionOptions, check_sets
+from .result import Projection
 
 
 def project(
     costs: Any,
-    sets: OptimalitySet | MixedSets | DeviceSets,
+    sets: CostSet,
     *,
     method: str = "auto",
     tol: float = 1e-8,
@@ -59,37 +41,8 @@ def project(
     read back, so costs that are not finite end unsolved instead of being refused, and what the
     kernels leave above `tol` stays so.
     """
-    if getattr(sets, "is_plain", True) is False:
-        from .parametric.dispatch import project_beyond
-
-        return project_beyond(
-            costs,
-            sets,
-            method=method,
-            tol=tol,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            warm_start=warm_start,
-            threads=threads,
-        )
-    placed = on_device_of(costs, sets, method, time_limit)
-    if placed is not None:
-        from .triton.run import project_tensors
-
-        check_options(len(costs), len(placed), method, tol, max_iter, time_limit, threads)
-        return project_tensors(
-            costs,
-            placed,
-            method=method,
-            tol=tol,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            warm_start=warm_start,
-            threads=threads,
-        )
-    return project_rows(
-        costs,
-        sets,
+    check_sets(sets)
+    options = ProjectionOptions(
         method=method,
         tol=tol,
         max_iter=max_iter,
@@ -97,225 +50,27 @@ def project(
         warm_start=warm_start,
         threads=threads,
     )
+    return projected(costs, sets, options)
 
 
-def project_rows(
-    costs: Any,
-    sets: Any,
-    *,
-    method: str = "auto",
-    tol: float = 1e-8,
-    max_iter: int = 500,
-    time_limit: float | None = None,
-    warm_start: Any = None,
-    threads: int | None = None,
-    proof: bool = True,
-) -> Projection:
-    """`project` for sets of plain costs on the CPU; without `proof`, for callers who judge the
-    answer themselves, residuals are cosines alone."""
-    if not isinstance(sets, OptimalitySet):
-        raise InputError(
-            f"`sets` must be an OptimalitySet; got {type(sets).__name__}. "
-            "Build one with rv.OptimalitySet(problem, decisions)."
-        )
-    q, restore = as_costs(costs, sets.problem.n_variables, "costs")
-    # A read-only array has a type of its own, for which the kernels would be compiled anew.
-    q = np.require(q, requirements=["C", "A", "W"])
-    check_options(len(q), len(sets), method, tol, max_iter, time_limit, threads)
-    deadline = None if time_limit is None else time.monotonic() + time_limit
-    analysis = analyse(sets)
-    job = Job(q, sets.entry_state, sets.row_active, sets.margins)
-    n_rows = sets.problem.eq_rows.shape[0] + sets.problem.ub_rows.shape[0]
-    work = Work.empty(len(q), q.shape[1], n_rows)
-    warm = _read_warm_start(warm_start, sets, work.multipliers)
-    if warm and analysis.whole is not None:
-        analysis.whole.basis.fold(work.multipliers)
-    late = False
-    spread = analysis.spread if proof else np.ones(1)
-    if len(q) and method in ("auto", "kernel"):
-        late = run_kernel(
-            analysis,
-            job,
-            work,
-            warm=warm,
-            tol=tol,
-            max_iter=int(max_iter),
-            time_limit=time_limit,
-            threads=threads,
-        )
-    plain = work.answer.residual
-    if spread.max(initial=1.0) > HARMLESS:
-        plain = plain.copy()
-        _prove_doubtful(analysis, job, work, spread, tol)
-    if len(q) and method != "kernel":
-        late |= _hand_on(analysis, job, work, sets, method, tol, deadline, spread, plain)
-    _certify_the_rest(analysis, job, work, sets)
-    return _result(work, restore, tol, max_iter, late)
-
-
-def on_device_of(
-    costs: Any, sets: Any, method: str = "auto", time_limit: float | None = None
-) -> DeviceSets | None:
-    """The sets on a device, where they are there or the costs are on a GPU; else None."""
-    gpu = sys.modules.get("revealed.projection.triton")  # loaded, if anything is on a device
-    if gpu is not None and isinstance(sets, gpu.DeviceSets):
-        return sets
-    if not (is_torch(costs) and costs.is_cuda and isinstance(sets, OptimalitySet)):
-        return None
-    if not sets.is_plain:
-        return None
-    # A solver asked for by name, and a clock, are for the CPU.
-    return sets.to(costs.device) if method in ("auto", "kernel") and time_limit is None else None
-
-
-def _certify_the_rest(analysis: Analysis, job: Job, work: Work, sets: OptimalitySet) -> None:
-    """Instances that no solver came to, or gave up on, get the point of the least multipliers."""
-    for b in np.flatnonzero(~np.isfinite(work.answer.residual)):
-        least = np.zeros(work.multipliers.shape[1])
-        least[sets.problem.eq_rows.shape[0] :][sets.row_active[b]] = sets.margins[b]
-        recertify(analysis, job, work, int(b), least, polish=False)
-
-
-def _hand_on(
-    analysis: Analysis,
-    job: Job,
-    work: Work,
-    sets: OptimalitySet,
-    method: str,
-    tol: float,
-    deadline: float | None,
-    spread: np.ndarray,
-    plain: np.ndarray,
-) -> bool:
-    """Give instances still above `tol` to the slower solvers; keep whatever has the smaller
-    residual."""
-    if (work.answer.residual <= tol).all():
-        return False
-    names = available_fallbacks(job.cost.shape[1]) if method == "auto" else [method]
-    for name in (name for name in names if name in FALLBACKS):
-        for b in np.flatnonzero(~(work.answer.residual <= tol)):
-            if deadline is not None and time.monotonic() > deadline:
-                return True
-            multipliers, steps = FALLBACKS[name](sets, job.cost, int(b), tol)
-            work.steps[b] += steps
-            if multipliers is not None:
-                polish = method == "auto"  # a solver asked for by name is shown as it is
-                take = _Candidate(work, int(b), plain)
-                recertify(analysis, job, work, int(b), multipliers, polish=polish)
-                take.judge(lambda ids: _prove_doubtful(analysis, job, work, spread, tol, ids), tol)
-    if method in ("auto", "exact"):
-        for b in np.flatnonzero(~(work.answer.residual <= tol)):
-            if deadline is not None and time.monotonic() > deadline:
-                return True
-            _enter_exact(job, work, sets, int(b))
-    return False
-
-
-class _Candidate:
-    """Another solver's answer for instance b, which may replace one that nothing was proved of."""
-
-    def __init__(self, work: Work, b: int, plain: np.ndarray) -> None:
-        self.work, self.b, self.plain = work, b, plain
-        self.arrays = (work.multipliers, *work.answer)
-        self.before = [np.array(array[b]) for array in self.arrays]
-        if work.answer.residual[b] > plain[b]:
-            work.answer.residual[b] = np.inf  # so that a larger cosine gets its chance
-
-    def judge(self, prove: Callable[[np.ndarray], None], tol: float) -> None:
-        """Prove the answer if it needs proof; put back what was there if neither is proved and the
-        new one has the larger cosine."""
-        b, residual = self.b, self.work.answer.residual
-        found = residual[b]
-        prove(np.array([b]))
-        if residual[b] <= tol or not self.plain[b] < found:
-            self.plain[b] = found
-            return
-        for array, value in zip(self.arrays, self.before, strict=True):
-            array[b] = value
-
-
-def _prove_doubtful(
-    analysis: Analysis,
-    job: Job,
-    work: Work,
-    spread: np.ndarray,
-    tol: float,
-    ids: np.ndarray | None = None,
-) -> None:
-    """Replace residuals within `tol` by a proved bound where the scales of rows and columns say
-    that they may mislead; see `verify`."""
-    if not spread.max(initial=1.0) > HARMLESS:
-        return
-    residual = work.answer.residual
-    ids = np.arange(len(residual)) if ids is None else ids
-    factor = spread[ids] if len(spread) > 1 else spread
-    hidden = residual[ids] > HARMLESS * tol / factor
-    hidden |= factor > HOPELESS
-    doubtful = ids[(residual[ids] <= tol) & hidden]
-    if doubtful.size:
-        prove(analysis, job, work, doubtful)
-
-
-def _enter_exact(job: Job, work: Work, sets: OptimalitySet, b: int) -> None:
-    """The answer in exact arithmetic, if the instance is small enough."""
-    found = exact_projection(sets, job.cost[b], b)
-    if found is None:
-        return
-    work.answer.point[b], work.multipliers[b] = found.point, found.multipliers
-    work.answer.distance[b] = found.distance
-    work.answer.residual[b] = found.rounding
-    work.steps[b] += found.steps
-
-
-def _result(work: Work, restore: Any, tol: float, max_iter: int, late: bool) -> Projection:
-    # A distance of inf: the answer is beyond float64.
-    solved = (work.answer.residual <= tol) & np.isfinite(work.answer.distance)
-    status = np.full(len(solved), _SOLVED, np.int8)
-    if not solved.all():
-        status[:] = ProjectionStatus.INACCURATE
-        status[work.steps >= max_iter] = ProjectionStatus.MAX_ITER
-        if late:
-            status[:] = ProjectionStatus.TIME_LIMIT
-        status[solved] = _SOLVED
-    answer = Projection(*work.answer, solved, status, work.steps, work.multipliers)
-    return as_given(answer, restore)
-
-
-def _read_warm_start(warm_start: Any, sets: OptimalitySet, multipliers: np.ndarray) -> bool:
-    """Copy the multipliers of an earlier projection into `multipliers`; False if there are none."""
-    if warm_start is None:
-        return False
-    given = getattr(warm_start, "multipliers", warm_start)
-    array = to_float64(given, "warm_start")
-    if array.shape != multipliers.shape:
-        raise ShapeError(
-            "`warm_start` must be a Projection of the same sets, or its multipliers of shape "
-            f"{multipliers.shape}; got shape {array.shape}."
-        )
-    if not np.isfinite(array).all():
-        raise InputError("`warm_start` must be finite; drop it to start afresh.")
-    multipliers[:] = array
-    multipliers[:, sets.problem.eq_rows.shape[0] :][~sets.row_active] = 0.0
-    return True
+def projected(costs: Any, sets: CostSet, options: ProjectionOptions) -> Projection:
+    """`project` by the projector of this kind of sets; for projectors that ask others."""
+    return PROJECTORS.of(sets.kind)(costs, sets, options)
 
 
 def check_options(
-    size: int,
-    expected: int,
-    method: str,
-    tol: float,
-    max_iter: int,
-    time_limit: float | None,
-    threads: int | None,
+    size: int, expected: int, options: ProjectionOptions, methods: Sequence[str]
 ) -> None:
-    """Refuse a batch of the wrong length and options that mean nothing."""
+    """Refuse a batch of the wrong length and options that mean nothing; for projectors."""
+    method, tol, max_iter = options.method, options.tol, options.max_iter
+    time_limit, threads = options.time_limit, options.threads
     if size != expected:
         raise ShapeError(
             f"`costs` must have one row for each of the {expected} decisions; got {size}. "
             "Choose the sets of a batch with `sets[index]`."
         )
-    if method not in METHODS:
-        raise InputError(f"`method` must be one of {', '.join(METHODS)}; got {method!r}.")
+    if method not in methods:
+        raise InputError(f"`method` must be one of {', '.join(methods)}; got {method!r}.")
     if not (isinstance(tol, int | float | np.number) and 0 < tol < 1):
         raise InputError(f"`tol` must be between 0 and 1; got {tol!r}. The default is 1e-8.")
     if not (isinstance(max_iter, int | np.integer) and max_iter >= 1):

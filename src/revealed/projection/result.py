@@ -1,6 +1,7 @@
 """What a projection returns: points, and for each the proof or the reason why there is none."""
 
-import sys
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -8,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.arrays import to_float64
+from .._common.arrays import is_torch, loaded_torch, to_float64
 from ..errors import InputError
 
 
@@ -72,6 +73,29 @@ class Projection:
     multipliers: Any
     """(B, m_eq + m_ub) v of the equalities, then mu >= 0 of the inequalities; pass the whole
     projection as `warm_start` to the next one."""
+    bound: Any = None
+    """(B,) a proved lower bound on the distance, from projectors that have one where the projection
+    is not exact; read `lower_bound`."""
+
+    @property
+    def lower_bound(self) -> Any:
+        """(B,) what the distance from the set is at least: `distance` where the projection is exact
+        or the set proved to be empty, elsewhere what the projector proved, or 0."""
+        if self.bound is not None:
+            return self.bound
+        known = (self.status == ProjectionStatus.SOLVED) | (self.status == ProjectionStatus.EMPTY)
+        if is_torch(self.distance):
+            return self.distance.masked_fill(~known, 0.0)
+        return np.where(known, self.distance, 0.0)
+
+    def each(self, function: Callable[[Any], Any]) -> Projection:
+        """The same projection with `function` applied to every array."""
+        parts = (getattr(self, name) for name in self.__dataclass_fields__)
+        return Projection(*(None if part is None else function(part) for part in parts))
+
+
+ARRAYS = tuple(name for name in Projection.__dataclass_fields__ if name != "bound")
+"""The arrays that every projection has."""
 
 
 def as_given(p: Projection, restore: Callable[[np.ndarray], Any]) -> Projection:
@@ -79,11 +103,11 @@ def as_given(p: Projection, restore: Callable[[np.ndarray], Any]) -> Projection:
     `solved` only where the point has survived the cast."""
     if restore(p.point) is p.point:  # numpy in, numpy out
         return p
-    cast = Projection(*(restore(getattr(p, name)) for name in Projection.__dataclass_fields__))
+    cast = p.each(restore)
     if _dtype_of(cast.point) == "float64":
         return cast
     after, distance = (to_float64(a, "point") for a in (cast.point, cast.distance))
-    rounding = float(sys.modules["torch"].finfo(cast.point.dtype).eps)
+    rounding = float(loaded_torch().finfo(cast.point.dtype).eps)
     size = np.sqrt(np.nansum(p.point**2, axis=1))
     with np.errstate(invalid="ignore"):
         off = np.sqrt(np.nansum((after - p.point) ** 2, axis=1))

@@ -136,7 +136,7 @@ def gamma_bound(
     return float(bound) if value.ndim == 0 else bound
 
 
-def _check_sets(sets: Any) -> None:
+def _check_sets(sets: OptimalitySet) -> None:
     """Refuse all but sets of plain costs of a linear program."""
     if not isinstance(sets, OptimalitySet) or not sets.is_plain:
         got = sets if isinstance(sets, OptimalitySet) else type(sets).__name__
@@ -165,7 +165,7 @@ def _refuse_outside_unit_box(sets: OptimalitySet) -> None:
 
 def _equality_ranks(sets: OptimalitySet) -> np.ndarray:
     """(B,): how many equality rows are independent."""
-    rows = sets.problem.eq_rows
+    rows = sets.rows.eq_rows
     if rows.shape[0] == 0:
         return np.zeros(len(sets), int)
     count = len(sets) if rows.per_instance else 1
@@ -175,7 +175,7 @@ def _equality_ranks(sets: OptimalitySet) -> np.ndarray:
 
 def _lemma_of(sets: OptimalitySet, b: int, equality_rank: int) -> tuple[float, LemmaStatus]:
     """The bound of one decision, or the reason why there is none."""
-    one = sets.problem[np.array([b])]
+    one = sets.rows[np.array([b])]
     state, active = sets.entry_state[b], sets.row_active[b]
     E = np.vstack([one.eq_rows.matrix(0).toarray(), one.ub_rows.matrix(0).toarray()[active]])
     free = state == EntryState.FREE

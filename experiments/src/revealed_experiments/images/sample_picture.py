@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from revealed._common.checks import positive_int
 from revealed.errors import InputError, MissingDependencyError
-from revealed.problems._checks import positive_int
 from revealed.problems.linear import LinearProgram
 
 from .image_set import ImageSet

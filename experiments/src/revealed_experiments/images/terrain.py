@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
+from revealed._common.checks import positive_int
 from revealed.datasets.synthetic import Sizes, checked_sizes
 from revealed.errors import InputError
 from revealed.problems import grid_shortest_path
-from revealed.problems._checks import positive_int
 from revealed.problems.linear import LinearProgram
 
 from .folder_writer import FolderWriter

@@ -14,8 +14,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from revealed._common.checks import positive_int
 from revealed.errors import InputError, ShapeError
-from revealed.problems._checks import positive_int
 from revealed.problems.linear import LinearProgram
 
 from .heads import GridPool, ScoreConv, VertexToEdge, positive

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._common.words import count
-from ...oracles import SolveStatus
+from ...problems.solution import SolveStatus
 from ..plans import Plan, limit_names
 from .finding import SHOWN, Case, Finding, Severity, some
 

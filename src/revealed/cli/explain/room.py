@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...optimality.sets import EntryState, OptimalitySet
-from ...oracles import SolveStatus
 from ...problems.linear import LinearProgram
+from ...problems.solution import SolveStatus
 from ..plans import Plan
 from .likeness import alike
 
@@ -56,7 +56,7 @@ def needed(plan: Plan, cost: np.ndarray, decision: np.ndarray, nearest: np.ndarr
 
 def room_inside(plan: Plan, costs: np.ndarray, decisions: np.ndarray) -> np.ndarray:
     """(B,): the largest margin with which each cost explains its decision; negative if none."""
-    return np.asarray(OptimalitySet(plan.problem, decisions, 0.0).slack(costs))
+    return np.asarray(OptimalitySet(plan.problem, decisions, 0.0).max_margin(costs))
 
 
 def cost_ranges(
@@ -78,7 +78,7 @@ def cost_ranges(
 
 def _farthest(sets: OptimalitySet, cost: np.ndarray, j: int, way: float) -> float:
     """max t  s.t.  cost + way t e_j = A_eq^T v - A_ub^T mu + s, s and mu on their side; t >= 0."""
-    problem, active = sets.problem, sets.row_active[0]
+    problem, active = sets.rows, sets.row_active[0]
     eq = problem.eq_rows.matrix(0).toarray()
     ub = problem.ub_rows.matrix(0).toarray()[active]
     size = max(float(np.abs(cost).max(initial=0.0)), 1e-300)

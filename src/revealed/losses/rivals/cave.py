@@ -5,16 +5,15 @@ Letters: B samples, n cost entries.
 
 from __future__ import annotations
 
-import copy
 import warnings
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..._common.checks import positive_int
 from ...errors import InputError
 from ...optimality.sets import OptimalitySet
-from ...problems._checks import positive_int
 from ...problems.linear import LinearProgram
 from ...projection import project
 from .._options import check_share
@@ -127,9 +126,7 @@ def _cones(batch: Batch) -> OptimalitySet:
     """The sets of the decisions, without a margin."""
     if batch.sets is None:
         return OptimalitySet(batch.problem, batch.decisions, 0.0)
-    cones = copy.copy(batch.sets)
-    cones.margins = np.zeros(len(cones))
-    return cones
+    return batch.sets.replaced(margins=np.zeros(len(batch.sets)))
 
 
 def _cosine_loss(costs: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:

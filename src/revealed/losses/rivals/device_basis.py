@@ -27,9 +27,6 @@ FEW = 4
 RANK = 2.0**200
 """A column costs this many times one of the rank before; a power of 2, so that nothing rounds."""
 
-_KEPT = "_bases"
-"""Where a table of sets keeps the bases of its decisions: they live as long as it does."""
-
 
 def bases_on_device(sets: DeviceSets) -> Bases:
     """The bases of the decisions chosen by `sets`; after the first call nothing is read back.
@@ -37,9 +34,7 @@ def bases_on_device(sets: DeviceSets) -> Bases:
     Inverses of whole numbers, as networks have them, are kept in a byte each: those of 10,000
     paths on an 18x18 grid then take 1 GB instead of 8.
     """
-    kept = sets.table.__dict__.get(_KEPT)
-    if kept is None:
-        kept = sets.table.__dict__[_KEPT] = _all_bases(sets)
+    kept = sets.table.cached("bases", lambda: _all_bases(sets))
     if sets.index is not None:
         kept = Bases(*(part[sets.index] for part in kept))
     return kept._replace(inverse=kept.inverse.double())
@@ -47,7 +42,7 @@ def bases_on_device(sets: DeviceSets) -> Bases:
 
 def _all_bases(sets: DeviceSets) -> Bases:
     whole = DeviceSets(sets.table)
-    rows = dense_rows(sets.table.host.problem, sets.device)
+    rows = dense_rows(sets.table.host.rows, sets.device)
     m, n = rows.shape[1:]
     places = _places(rows)
     copied = m * (n + m) if len(rows) > 1 else 0  # the columns of each decision's own matrix

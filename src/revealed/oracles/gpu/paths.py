@@ -17,7 +17,7 @@ from torch import Tensor
 from ..._common.device import as_device_costs, has_triton, processors
 from ...errors import InputError
 from ...problems.linear import LinearProgram
-from ..solution import Solution
+from ...problems.solution import Solution
 from .slots import Slots, ends_of, slots_of
 
 METHODS = ("auto", "triton", "twin")

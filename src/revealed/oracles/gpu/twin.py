@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..solution import Solution, SolveStatus
+from ...problems.solution import Solution, SolveStatus
 from .slots import NO_EDGE, Slots
 
 SLACK = 1e-11

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._common.checks import positive_int
 from ...errors import InputError, ShapeError
-from .._checks import positive_int
+from .paths import grid_shortest_path
 
 
 def edge_order(problem: Any, edges: Any) -> np.ndarray:
@@ -64,8 +65,6 @@ def pyepo_edge_order(rows: int, cols: int) -> np.ndarray:
         ours = theirs[:, order]                       # costs or decisions, (B, 40)
         theirs = ours[:, np.argsort(order)]
     """
-    from .paths import grid_shortest_path
-
     return edge_order(
         grid_shortest_path(rows, cols, directed="right-down"), pyepo_edges(rows, cols)
     )

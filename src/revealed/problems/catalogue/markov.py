@@ -18,8 +18,8 @@ import numpy as np
 from scipy import sparse
 
 from ..._common.arrays import to_float64
+from ..._common.checks import positive_int
 from ...errors import InputError, ShapeError
-from .._checks import positive_int
 from ..linear import LinearProgram
 
 MOVES = ((0, 0), (-1, 0), (0, 1), (1, 0), (0, -1))

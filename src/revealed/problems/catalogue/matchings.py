@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from ..._common.checks import positive_int
 from ..._common.rows import frozen
 from ...errors import InputError
-from .._checks import positive_int
 from ..linear import LinearProgram
 from ..structures import MatchingStructure
 

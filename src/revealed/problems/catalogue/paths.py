@@ -12,9 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from ..._common.arrays import is_torch
+from ..._common.checks import positive_int
 from ..._common.rows import frozen
 from ...errors import InputError, ShapeError
-from .._checks import positive_int
 from ..linear import LinearProgram
 from ..structures import PathStructure
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._common.checks import positive_int
 from ...errors import InputError, ShapeError
-from .._checks import positive_int
 from ..quadratic import QuadraticProgram, order_of_matrix
 
 

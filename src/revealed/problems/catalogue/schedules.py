@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..._common.arrays import as_costs, to_float64
+from ..._common.arrays import Choice, as_costs, to_float64
+from ..._common.checks import positive_int
 from ..._common.rows import frozen
 from ...errors import InputError, ShapeError
-from .._checks import positive_int
 from ..linear import LinearProgram
 
 
@@ -45,7 +45,7 @@ class ScheduleStructure:
     def n_instances(self) -> int | None:
         return None
 
-    def take(self, index: np.ndarray) -> ScheduleStructure:
+    def take(self, index: Choice) -> ScheduleStructure:
         return self
 
 

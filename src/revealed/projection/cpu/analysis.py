@@ -123,14 +123,14 @@ class _Kept(dict[bytes, Analysis]):
 
 def analyse(sets: OptimalitySet) -> Analysis:
     """The analysis of the sets' problem, computed once and kept with it (and with its slices)."""
-    kept = sets.problem.cached("projection.analyses", _Kept)
+    kept = sets.rows.cached("projection.analyses", _Kept)
     used = sets.row_used
     # Sets built anew for every batch would each want an analysis: past a few, one serves them all.
     if used.tobytes() not in kept and len(kept) >= MOST_KEPT:
         used = np.ones(len(used), bool)
     key = used.tobytes()
     if key not in kept:
-        kept[key] = _analyse(sets.problem, used)
+        kept[key] = _analyse(sets.rows, used)
     return kept[key]
 
 

@@ -43,7 +43,7 @@ def by_clarabel(
             "method='clarabel' needs the package clarabel: pip install 'revealed[solvers]'."
         ) from error
     scale = max(np.abs(costs[b]).max(initial=0.0), sets.margins[b]) or 1.0
-    problem, active = sets.problem[np.array([b])], np.flatnonzero(sets.row_active[b])
+    problem, active = sets.rows[np.array([b])], np.flatnonzero(sets.row_active[b])
     rows, lengths = _unit_rows(problem, active)
     n_eq, m = problem.eq_rows.shape[0], rows.shape[0]
     A, right, n_free = _quadratic_constraints(

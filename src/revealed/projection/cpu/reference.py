@@ -23,7 +23,7 @@ def reference_projection(
     float64."""
     scale = max(np.abs(cost).max(initial=0.0), sets.margins[b]) or 1.0
     q, margin = cost / scale, sets.margins[b] / scale
-    problem, state = sets.problem[np.array([b])], sets.entry_state[b]
+    problem, state = sets.rows[np.array([b])], sets.entry_state[b]
     eq, ub = (rows.matrix(0).toarray() for rows in (problem.eq_rows, problem.ub_rows))
     lengths = np.linalg.norm(eq, axis=1)
     eq = eq / np.where(lengths > 0, lengths, 1.0)[:, None]

@@ -17,18 +17,18 @@ Letters: B instances, k conditions, p parameters, N entries of x.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._common.rows import Rows
 from ...optimality.active_set import EntryState
+from ...optimality.protocol import ProjectionOptions
+from ...optimality.sets import OptimalitySet
 from ...problems.linear import LinearProgram
-from ..plain import plain_sets
+from ..lifting import plain_sets
+from ..plain import project_rows
 from .conditions import Conditions, is_shared, matrix_of, rows_from
-
-if TYPE_CHECKING:
-    from ...optimality.sets import OptimalitySet
 
 STIFF = 30.0
 """s for conditions whose gradient in w has length 1."""
@@ -96,7 +96,7 @@ class _Rounds:
         structure = structure_of(sets)
         self.q, self.tol, self.stiffness = q, tol, structure.stiffness
         self.goal = max(BEYOND * tol, FINEST)
-        self.conditions = Conditions(sets, structure.matrix)
+        self.conditions = Conditions.of(sets, structure.matrix)
         self.plain = _plain(sets, self.conditions, structure.problem)
         self.least = sets.margins[:, None] * sets.row_active
         size, p, m = len(q), q.shape[1], self.conditions.n_equalities
@@ -124,16 +124,13 @@ class _Rounds:
 
     def round(self, **options: Any) -> None:
         """One call of the kernel for all that are still on their way."""
-        from ..project import project_rows
-
         live, stiffness, p = self.live, self.stiffness, self.q.shape[1]
         own, q = self.conditions.take(live), self.q[live]
         before = self.rest[live] * (own.give == 0)
         cost = np.hstack([q, stiffness * own.offset - before])
         start = self.x[live] if self.warm else None
-        near = project_rows(
-            cost, self.plain[live], method="kernel", warm_start=start, proof=False, **options
-        )
+        asked = ProjectionOptions(method="kernel", warm_start=start, **options)
+        near = project_rows(cost, self.plain[live], asked, proof=False)
         rest = near.point[:, p:] - cost[:, p:]
         self.x[live], self.rest[live], self.warm = near.multipliers, rest, True
         self.steps[live] += near.iterations

@@ -10,17 +10,16 @@ Letters: B instances, n entries, k conditions, p parameters, N entries of x.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._common.affine import AffineMap, scaled_identity
 from ..._common.rows import Rows, frozen
 from ...optimality.active_set import EntryState
+from ...optimality.sets import OptimalitySet
 from ..cpu.group import SHORT
-
-if TYPE_CHECKING:
-    from ...optimality.sets import OptimalitySet
 
 NOTHING = 1e-100
 """A move this short is 0, where nothing else has a size that it could be compared with."""
@@ -40,30 +39,49 @@ class Limit(NamedTuple):
     """AT_LOWER for lower bounds, AT_UPPER for upper ones."""
 
 
+@dataclass(frozen=True, eq=False)
 class Conditions:
     """The conditions of a batch of sets of rows, signs and boxes."""
 
-    def __init__(self, sets: OptimalitySet, matrix: Rows) -> None:
-        self.n_parameters, self.n_equalities = sets.n_parameters, sets.rows.eq_rows.shape[0]
-        self.matrix, self.active = matrix, sets.row_active
-        """G, (k, N), from `matrix_of`; (B, m_ub) which inequalities bind."""
+    n_parameters: int
+    n_equalities: int
+    matrix: Rows
+    """G, (k, N), from `matrix_of`."""
+    active: np.ndarray
+    """(B, m_ub) which inequalities are active."""
+    offset: np.ndarray
+    """(B, k): d."""
+    state: np.ndarray
+    """(B, k) EntryState codes."""
+    give: np.ndarray
+    """(k,): by how much a condition yields to a unit of force, 1 / soft; 0 for hard ones."""
+    size: np.ndarray
+    """(B,): what moves are short against, where parameters are not larger."""
+
+    @classmethod
+    def of(cls, sets: OptimalitySet, matrix: Rows) -> Conditions:
+        """The conditions of `sets`, with G from `matrix_of`."""
         gradient, n = _gradient(sets), sets.rows.n_variables
         pull = sets.margins[:, None]
         low, high = (sets.entry_state == s for s in (EntryState.AT_LOWER, EntryState.AT_UPPER))
         least = _transposed_times(sets.rows.ub_rows, pull * sets.row_active)
         own = gradient.offset + least - pull * (low.astype(float) - high)
         parts = [_of_limit(limit, len(sets)) for limit in _limits(sets)]
-        self.offset = np.hstack([own, *(offset for offset, _ in parts)])
-        """(B, k): d."""
-        self.state = np.hstack([sets.entry_state, *(state for _, state in parts)])
-        """(B, k) EntryState codes."""
-        self.give = np.zeros(self.offset.shape[1])
-        """(k,): by how much a condition yields to a unit of force, 1 / soft; 0 for hard ones."""
+        offset = np.hstack([own, *(offset for offset, _ in parts)])
+        give = np.zeros(offset.shape[1])
         if sets.soft is not None:
-            self.give[:n] = 1.0 / sets.soft
+            give[:n] = 1.0 / sets.soft
         known = np.abs(np.atleast_2d(gradient.offset)).max(axis=1, initial=0.0)
-        self.size = np.maximum(sets.margins, known)
-        """(B,): what moves are short against, where parameters are not larger."""
+        return cls(
+            n_parameters=sets.n_parameters,
+            n_equalities=sets.rows.eq_rows.shape[0],
+            matrix=matrix,
+            active=sets.row_active,
+            offset=offset,
+            state=np.hstack([sets.entry_state, *(state for _, state in parts)]),
+            give=give,
+            size=np.maximum(sets.margins, known),
+        )
 
     def times(self, x: np.ndarray) -> np.ndarray:
         """(B, k): G x + d."""
@@ -107,11 +125,8 @@ class Conditions:
 
     def take(self, index: np.ndarray) -> Conditions:
         """Those of the chosen instances."""
-        result = object.__new__(Conditions)
-        result.__dict__.update(self.__dict__, matrix=self.matrix.take(index))
-        for name in ("offset", "state", "active", "size"):
-            setattr(result, name, getattr(self, name)[index])
-        return result
+        parts = {name: getattr(self, name)[index] for name in ("offset", "state", "active", "size")}
+        return replace(self, matrix=self.matrix.take(index), **parts)
 
     def allowed(self, forces: np.ndarray) -> np.ndarray:
         """(B, k): forces with the signs that the states leave them; FIXED none, FREE any."""

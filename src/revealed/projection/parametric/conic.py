@@ -10,7 +10,7 @@ p parameters.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,11 +18,9 @@ from scipy import sparse
 from ..._common.conic import Cone, ConicAnswer, conditions_left, onto_cones, rows_of, solve_best
 from ..._common.polish import polished
 from ...optimality.active_set import EntryState
+from ...optimality.sets import OptimalitySet
 from ..cpu.group import SHORT
 from .conditions import EMPTY_PROOF, NOTHING
-
-if TYPE_CHECKING:
-    from ...optimality.sets import OptimalitySet
 
 GOAL = 1e-11
 """A residual with which no further attempt is made."""
@@ -149,7 +147,7 @@ def build_program(one: OptimalitySet, q: np.ndarray, scale: float) -> ConicProgr
     zero, signed = _entry_rows(left, offset, one.entry_state[0], margin)
     parts = [zero, signed, _least(sizes, 2, margin), *_limits(one, sizes, scale)]
     parts += [_corner(sizes, 3 + i, c, margin) for i, c in enumerate(corners)]
-    if one.problem.semidefinite_block is not None:
+    if one.semidefinite_block is not None:
         parts.append(_semidefinite(one, sizes, scale))
     parts = [part for part in parts if len(part[1])]
     weight = np.zeros(sum(sizes))
@@ -232,7 +230,8 @@ def _limits(one: OptimalitySet, sizes: list[int], scale: float) -> list[Part]:
 
 def _semidefinite(one: OptimalitySet, sizes: list[int], scale: float) -> Part:
     """A block of the problem's parameters as a positive semidefinite matrix."""
-    start, order = one.problem.semidefinite_block
+    assert one.semidefinite_block is not None
+    start, order = one.semidefinite_block
     cone = ("semidefinite", order)
     stop = start + rows_of(cone)
     pick, base = sparse.csr_array(_choose(sizes, 0)), np.zeros(one.problem.n_parameters)

@@ -15,21 +15,23 @@ import time
 import warnings
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..._common.arrays import as_costs, to_float64
 from ..._common.conic import has_clarabel, in_threads, load_clarabel, smat
 from ...errors import InputError, ShapeError
+from ...optimality.protocol import ProjectionOptions
+from ...optimality.sets import OptimalitySet
+from ..lifting import lifting_of
+from ..plain import project_rows
+from ..project import check_options
 from ..result import Projection, ProjectionStatus, as_given
 from .alternating import EXACT, Nearest, between_limits
 from .augmented_lagrangian import by_springs
 from .conic import nearest_parameters
 from .limits import Limits, is_limited, is_semidefinite
-
-if TYPE_CHECKING:
-    from ...optimality.sets import OptimalitySet
 
 METHODS = ("auto", "kernel", "clarabel")
 WITHIN = 1e-9
@@ -38,37 +40,16 @@ MANY = 100
 """Instances for the conic solver in one call from which the caller is told why it takes long."""
 
 
-def project_beyond(costs: Any, sets: Any, **options: Any) -> Projection:
-    """`project` for sets that are not plain costs of rows: parameters, or sets of several kinds."""
-    from ...optimality.mixed import MixedSets, project_mixed
-
-    if isinstance(sets, MixedSets):
-        return project_mixed(costs, sets, **options)
-    return project_parameters(costs, sets, **options)
-
-
 def project_parameters(
-    parameters: Any,
-    sets: OptimalitySet,
-    *,
-    method: str = "auto",
-    tol: float = 1e-8,
-    max_iter: int = 500,
-    time_limit: float | None = None,
-    warm_start: Any = None,
-    threads: int | None = None,
+    parameters: Any, sets: OptimalitySet, options: ProjectionOptions
 ) -> Projection:
     """Nearest parameters (B, p) under which the decisions are optimal; see `project`."""
-    from ..project import check_options
-
     q, restore = as_costs(parameters, sets.n_parameters, "costs")
-    if method not in METHODS:
-        raise InputError(
-            f"`method` must be one of {', '.join(METHODS)} for sets of parameters; got {method!r}."
-        )
-    check_options(len(q), len(sets), method, tol, max_iter, time_limit, threads)
+    check_options(len(q), len(sets), options, METHODS)
+    method, tol, time_limit = options.method, options.tol, options.time_limit
     started = time.monotonic()
-    only_cones = sets.lifted is None and (sets.normals is not None or is_semidefinite(sets))
+    liftable = lifting_of(sets) is not None
+    only_cones = not liftable and (sets.normals is not None or is_semidefinite(sets))
     if method == "kernel" and only_cones:
         raise InputError(
             'method="kernel" cannot serve sets of this form with cones. Use method="auto".'
@@ -76,34 +57,31 @@ def project_parameters(
     answer = _Answer(q, sets)
     deadline = np.inf if time_limit is None else started + time_limit
     if method != "clarabel":
-        warm = _warm(warm_start, answer.multipliers.shape)
-        options = {"tol": tol, "max_iter": max_iter, "threads": threads}
-        if sets.lifted is not None:
-            answer.by_kernel(warm, options | {"time_limit": time_limit, "method": method})
+        warm = _warm(options.warm_start, answer.multipliers.shape)
+        if liftable:
+            answer.by_kernel(warm, options)
         if not is_semidefinite(sets):
-            answer.by_springs(warm, options | {"deadline": deadline})
+            answer.by_springs(warm, options, deadline)
     if method == "clarabel" or (method == "auto" and (has_clarabel() or only_cones)):
-        answer.by_cones(tol, deadline, threads)
+        answer.by_cones(tol, deadline, options.threads)
     return answer.result(restore, tol)
 
 
 class _KernelCall:
     """Nearest parameters of chosen instances in rows and signs alone, by the kernel."""
 
-    def __init__(self, sets: OptimalitySet, options: dict[str, Any]) -> None:
+    def __init__(self, sets: OptimalitySet, options: ProjectionOptions) -> None:
         self._sets, self._options = sets, options
 
     def __call__(self, q: np.ndarray, chosen: np.ndarray, start: np.ndarray | None) -> Nearest:
-        from ..project import project
-
         sets = self._sets if len(chosen) == len(self._sets) else self._sets[chosen]
-        metric = sets.metric
-        assert metric is not None
-        assert sets.lifted is not None
+        lifting = lifting_of(sets)
+        assert lifting is not None
+        metric = lifting.metric
         begin = q if sets.gradient is None else sets.gradient(q)
-        wide = np.zeros((len(q), sets.lifted.problem.n_variables))
+        wide = np.zeros((len(q), lifting.sets.n_parameters))
         wide[:, : begin.shape[1]] = begin
-        near = project(wide, sets.lifted, warm_start=start, **self._options)
+        near = project_rows(wide, lifting.sets, replace(self._options, warm_start=start))
         move = (near.point[:, : begin.shape[1]] - begin) / metric.alpha[:, None]
         point = q + (move if sets.gradient is None else sets.gradient.adjoint(move))
         miss = 0.0 if sets.soft is None else 1.0 / sets.soft
@@ -117,7 +95,8 @@ class _Answer:
     def __init__(self, q: np.ndarray, sets: OptimalitySet) -> None:
         size = len(q)
         self.q, self.sets = q, sets
-        base = sets.rows if sets.lifted is None else sets.lifted.rows
+        lifting = lifting_of(sets)
+        base = sets.rows if lifting is None else lifting.sets.rows
         m = base.eq_rows.shape[0] + base.ub_rows.shape[0]
         self.point = np.full(q.shape, np.nan)
         self.distance, self.residual = np.full(size, np.inf), np.full(size, np.inf)
@@ -125,7 +104,7 @@ class _Answer:
         self.steps = np.zeros(size, np.int64)
         self.status = np.full(size, ProjectionStatus.INACCURATE, np.int8)
 
-    def by_kernel(self, warm: np.ndarray | None, options: dict[str, Any]) -> None:
+    def by_kernel(self, warm: np.ndarray | None, options: ProjectionOptions) -> None:
         """Fill in the instances of which rows and signs tell all; go between them and semidefinite
         blocks."""
         sets, ready = self.sets, self._of_rows()
@@ -137,8 +116,8 @@ class _Answer:
         outside = ready[~_obeys(sets[ready], point)]
         self.status[outside], self.residual[outside] = ProjectionStatus.INACCURATE, np.inf
         if outside.size and is_semidefinite(sets):
-            exact = _KernelCall(sets, options | {"tol": EXACT, "method": "kernel"})
-            self._between_limits(outside, exact, options["tol"])
+            exact = _KernelCall(sets, replace(options, tol=EXACT, method="kernel"))
+            self._between_limits(outside, exact, options.tol)
 
     def _between_limits(self, rest: np.ndarray, call: _KernelCall, tol: float) -> None:
         q, own = self.q[rest], self.sets[rest]
@@ -156,7 +135,9 @@ class _Answer:
         self.steps[rest] += settled.rounds
         self.status[rest[settled.residual <= tol]] = ProjectionStatus.SOLVED
 
-    def by_springs(self, warm: np.ndarray | None, options: dict[str, Any]) -> None:
+    def by_springs(
+        self, warm: np.ndarray | None, options: ProjectionOptions, deadline: float
+    ) -> None:
         """Fill in instances of rows, signs and boxes that are not solved yet."""
         rest = self._of_rows()
         rest = rest[self.status[rest] != ProjectionStatus.SOLVED]
@@ -164,14 +145,22 @@ class _Answer:
             return
         own = self.sets if len(rest) == len(self.q) else self.sets[rest]
         start = None if warm is None else self._rows_only(warm[rest])
-        found = by_springs(self.q[rest], own, start, **options)
+        found = by_springs(
+            self.q[rest],
+            own,
+            start,
+            tol=options.tol,
+            deadline=deadline,
+            max_iter=options.max_iter,
+            threads=options.threads,
+        )
         better = found.residual < self.residual[rest]
         kept = rest[better]
         self.point[kept], self.distance[kept] = found.point[better], found.distance[better]
         self.residual[kept] = found.residual[better]
         self.multipliers[kept] = self._placed(found.multipliers[better])
         self.steps[rest] += found.steps
-        self.status[kept[self.residual[kept] <= options["tol"]]] = ProjectionStatus.SOLVED
+        self.status[kept[self.residual[kept] <= options.tol]] = ProjectionStatus.SOLVED
         self._enter_empty(rest[found.empty])
 
     def _of_rows(self) -> np.ndarray:
@@ -264,8 +253,8 @@ def _obeys(sets: OptimalitySet, point: np.ndarray) -> np.ndarray:
         ):
             size = WITHIN * np.maximum(np.abs(value).max(axis=1, initial=0.0), 1e-300)[:, None]
             good &= ((value >= low - size) & (value <= high + size)).all(axis=1)
-    if is_semidefinite(sets):
-        good &= _has_no_negative_eigenvalue(parameters, *sets.problem.semidefinite_block)
+    if sets.semidefinite_block is not None:
+        good &= _has_no_negative_eigenvalue(parameters, *sets.semidefinite_block)
     return good
 
 

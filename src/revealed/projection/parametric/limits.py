@@ -9,15 +9,13 @@ Letters: B instances, p parameters, k rows of T.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..._common.affine import AffineMap
 from ..._common.conic import smat, svec
-
-if TYPE_CHECKING:
-    from ..._common.affine import AffineMap
-    from ...optimality.sets import OptimalitySet
+from ...optimality.sets import OptimalitySet
 
 Project = Callable[[np.ndarray], np.ndarray]
 
@@ -77,7 +75,7 @@ def is_limited(sets: OptimalitySet) -> bool:
 
 def is_semidefinite(sets: OptimalitySet) -> bool:
     """Whether some of the parameters must make up a positive semidefinite matrix."""
-    return sets.problem.semidefinite_block is not None
+    return sets.semidefinite_block is not None
 
 
 def _groups(sets: OptimalitySet) -> list[Limit]:
@@ -89,8 +87,8 @@ def _groups(sets: OptimalitySet) -> list[Limit]:
         ):
             if np.isfinite(low).any() or np.isfinite(high).any():
                 groups.append(Limit(own, slice(None), low.shape[-1], _box(low, high)))
-    if is_semidefinite(sets):
-        start, order = sets.problem.semidefinite_block
+    if sets.semidefinite_block is not None:
+        start, order = sets.semidefinite_block
         width = order * (order + 1) // 2
         own = None if form is None else form.map
         groups.append(Limit(own, slice(start, start + width), width, onto_semidefinite))

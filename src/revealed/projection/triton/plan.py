@@ -151,13 +151,13 @@ class _Kept(dict[tuple[str, bytes], Plan]):
 
 def plan_of(sets: OptimalitySet, device: torch.device) -> Plan:
     """The plan of the sets' problem on `device`, built once and kept with the problem."""
-    kept = sets.problem.cached("projection.triton.plans", _Kept)
+    kept = sets.rows.cached("projection.triton.plans", _Kept)
     used = sets.row_used
     if (str(device), used.tobytes()) not in kept and len(kept) >= MOST_KEPT:
         used = np.ones(len(used), bool)
     key = (str(device), used.tobytes())
     if key not in kept:
-        kept[key] = build_plan(sets.problem, used, device)
+        kept[key] = build_plan(sets.rows, used, device)
     return kept[key]
 
 

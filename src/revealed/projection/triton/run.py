@@ -10,7 +10,6 @@ Letters: B instances, n cost entries.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,13 +19,17 @@ from torch import Tensor
 
 from ..._common.device import has_triton
 from ...errors import InputError, ShapeError
+from ...optimality.protocol import ProjectionOptions
 from ..cpu.analysis import analyse
 from ..cpu.certificate import Answer
 from ..cpu.group import Job
 from ..cpu.kernel import Work
 from ..cpu.spread import HARMLESS, HOPELESS
 from ..cpu.verify import UNPROVED, prove
-from ..result import Projection, ProjectionStatus
+from ..plain import METHODS as PROJECTED
+from ..plain import project_rows
+from ..project import check_options
+from ..result import ARRAYS, Projection, ProjectionStatus
 from .launch import Launch, Start, launch_all
 from .plan import WIDEST
 from .sets import DeviceSets
@@ -124,18 +127,10 @@ def _proved(p: Projection, costs: Tensor, sets: DeviceSets, chosen: Tensor) -> T
     return torch.from_numpy(answer.residual)
 
 
-def project_tensors(
-    costs: Any,
-    sets: DeviceSets,
-    *,
-    method: str,
-    tol: float,
-    max_iter: int,
-    time_limit: float | None,
-    warm_start: Any,
-    threads: int | None,
-) -> Projection:
+def project_tensors(costs: Any, sets: DeviceSets, options: ProjectionOptions) -> Projection:
     """`revealed.project` where the sets are on a device; floating results take the costs' dtype."""
+    method, time_limit = options.method, options.time_limit
+    check_options(len(costs), len(sets), options, PROJECTED)
     if method not in ("auto", "kernel") or time_limit is not None:
         raise InputError(
             "Sets on a device are projected with method='auto' or 'kernel' and no time limit; got "
@@ -146,14 +141,19 @@ def project_tensors(
             f"Sets on {sets.device} need `costs` as a tensor there; got {type(costs).__name__}."
         )
     p = project_on_device(
-        costs, sets, tol=tol, max_iter=max_iter, warm_start=warm_start, threads=threads
+        costs,
+        sets,
+        tol=options.tol,
+        max_iter=options.max_iter,
+        warm_start=options.warm_start,
+        threads=options.threads,
     )
     return p if costs.dtype == torch.float64 else _as_given(p, costs.dtype)
 
 
 def _as_given(p: Projection, dtype: torch.dtype) -> Projection:
     """`result.as_given` without reading back."""
-    cast = _each(p, lambda part: part.to(dtype) if part.is_floating_point() else part)
+    cast = p.each(lambda part: part.to(dtype) if part.is_floating_point() else part)
     size = torch.linalg.vector_norm(p.point, dim=1)
     off = torch.linalg.vector_norm(cast.point.double() - p.point, dim=1)
     fits = (off <= torch.finfo(dtype).eps * size) & cast.distance.isfinite()
@@ -182,22 +182,10 @@ def _by_cpu(
     start: Tensor | None,
     threads: int | None,
 ) -> Projection:
-    from ..project import project
-
     warm = None if start is None or not bool(start.isfinite().all()) else start.numpy()
-    p = project(
-        costs.to(torch.float64).numpy(),
-        sets.on_host(),
-        tol=tol,
-        max_iter=max_iter,
-        warm_start=warm,
-        threads=threads,
-    )
-    return _each(p, torch.from_numpy)
-
-
-def _each(p: Projection, function: Callable[[Any], Any]) -> Projection:
-    return Projection(*(function(getattr(p, name)) for name in Projection.__dataclass_fields__))
+    options = ProjectionOptions(tol=tol, max_iter=max_iter, warm_start=warm, threads=threads)
+    p = project_rows(costs.to(torch.float64).numpy(), sets.on_host(), options)
+    return p.each(torch.from_numpy)
 
 
 def _read_start(warm_start: Any, places: Tensor | None, sets: DeviceSets) -> Start | None:
@@ -239,7 +227,7 @@ def _empty(costs: Tensor, sets: DeviceSets) -> Projection:
 def _check_room(out: Projection, costs: Tensor, sets: DeviceSets) -> None:
     """Refuse an answer to overwrite that a kernel could write beyond the end of."""
     nothing = _empty(costs[:0], sets)
-    for name in Projection.__dataclass_fields__:
+    for name in ARRAYS:
         there, like = getattr(out, name), getattr(nothing, name)
         shape = (len(costs), *like.shape[1:])
         fits = (
@@ -256,6 +244,6 @@ def _check_room(out: Projection, costs: Tensor, sets: DeviceSets) -> None:
 
 
 def _copied(answer: Projection, out: Projection) -> Projection:
-    for name in Projection.__dataclass_fields__:
+    for name in ARRAYS:
         getattr(out, name).copy_(getattr(answer, name))
     return out

@@ -7,23 +7,24 @@ Letters: D decisions uploaded, B of them chosen, n cost entries.
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ...errors import InputError, ShapeError
+from ...optimality.protocol import CostSet
 from ...optimality.sets import OptimalitySet
 from ...problems.linear import LinearProgram
+from ...problems.solution import Solution
 from .plan import Plan, plan_of
 
+T = TypeVar("T")
 _WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
-_KEPT = "_on_devices"
-"""Where an OptimalitySet keeps what was uploaded of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +41,17 @@ class Table:
     margins: Tensor
     """(D,) float64."""
 
+    _cache: dict[str, Any] = field(default_factory=dict)
+
     def __len__(self) -> int:
         return len(self.states)
+
+    def cached(self, key: str, build: Callable[[], T]) -> T:
+        """The result of `build()`, computed once for all decisions, for as long as the table
+        lives."""
+        if key not in self._cache:
+            self._cache[key] = build()
+        return self._cache[key]
 
     @cached_property
     def decisions(self) -> Tensor:
@@ -67,7 +77,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class DeviceSets:
+class DeviceSets(CostSet):
     """The sets of B decisions on a device: an OptimalitySet that never leaves it."""
 
     table: Table
@@ -79,8 +89,7 @@ class DeviceSets:
         """Copy `sets` to `device`; the analysis of their problem is kept with the problem."""
         device = exact_device(device)
         # Without what the sets keep of themselves: a circle would hold on to device memory.
-        host = copy.copy(sets)
-        host.__dict__.pop(_KEPT, None)
+        host = sets.replaced()
         return cls(
             Table(
                 host,
@@ -106,7 +115,7 @@ class DeviceSets:
     @property
     def problem(self) -> LinearProgram:
         """Of the chosen decisions; asking costs a trip to the host where constraints differ."""
-        problem = self.table.host.problem
+        problem = self.table.host.rows
         if problem.n_instances is None or self.index is None:
             return problem
         return problem[self.index.cpu().numpy()]
@@ -150,6 +159,20 @@ class DeviceSets:
         table = self.table
         return self._chosen(table.states), self._chosen(table.active), self.margins
 
+    @property
+    def tol(self) -> float:
+        """As of the sets that were uploaded."""
+        return self.table.host.tol
+
+    @property
+    def n_parameters(self) -> int:
+        """Length of what is predicted: a cost for each entry."""
+        return self.plan.n
+
+    def solve(self, parameters: Any, **options: Any) -> Solution:
+        """Decisions of minimum cost under other costs (B, n); see `Problem.solve`."""
+        return self.problem.solve(parameters, **options)
+
     def on_host(self) -> OptimalitySet:
         """The chosen sets as they were before the upload."""
         host = self.table.host
@@ -187,11 +210,8 @@ def _check_places(index: Tensor, size: int) -> None:
 
 def on_device(sets: OptimalitySet, device: Any) -> DeviceSets:
     """`OptimalitySet.to`: uploaded once for each device and kept with the sets."""
-    kept = sets.__dict__.setdefault(_KEPT, {})
     device = exact_device(device)
-    if device not in kept:
-        kept[device] = DeviceSets.upload(sets, device)
-    return kept[device]
+    return sets.cached(device, lambda: DeviceSets.upload(sets, device))
 
 
 def exact_device(device: Any) -> torch.device:

@@ -14,21 +14,59 @@ Letters: B instances, n entries, k directions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
 from .._common.affine import Metric
+from .._common.arrays import Choice
 from .._common.rows import Rows, frozen
 from ..optimality.active_set import EntryState
+from ..optimality.kinds import Parameters
+from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
-from .plain import plain_sets
-
-if TYPE_CHECKING:
-    from ..optimality.sets import OptimalitySet
+from .cpu.analysis import analyse
 
 MOST_DIRECTIONS = 16
 """Directions are dense rows; beyond this many a conic solver is asked instead."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lifting:
+    """Sets of plain costs from which the kernel finds the nearest parameters."""
+
+    metric: Metric
+    """How far parameters must move for the gradient to move."""
+    sets: OptimalitySet
+
+    def take(self, index: Choice) -> Lifting:
+        """That of the chosen decisions."""
+        return Lifting(self.metric.take(index), self.sets[index])
+
+
+def lift(sets: OptimalitySet) -> Lifting | None:
+    """The lifting of sets of parameters; None where their metric is not simple enough."""
+    metric = metric_of(sets)
+    return None if metric is None else Lifting(metric, lifted(sets, metric))
+
+
+def lifting_of(sets: OptimalitySet) -> Lifting | None:
+    """What `lift` made when the sets, or those that they are a part of, were built."""
+    return sets.kind.prepared if isinstance(sets.kind, Parameters) else None
+
+
+def plain_sets(
+    sets: OptimalitySet,
+    problem: LinearProgram,
+    decisions: np.ndarray,
+    states: np.ndarray,
+    margins: np.ndarray | None = None,
+) -> OptimalitySet:
+    """`sets` restated as sets of plain costs of `problem`, ready to be sliced."""
+    result = sets.as_plain(problem, decisions, states, margins)
+    if problem.eq_rows.per_instance or problem.ub_rows.per_instance:
+        analyse(result)  # now, so that slices of these sets take their part of it along
+    return result
 
 
 def metric_of(sets: OptimalitySet) -> Metric | None:

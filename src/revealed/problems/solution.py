@@ -1,4 +1,4 @@
-"""The answer of every oracle: decisions, their cost, and how each instance ended."""
+"""The answer to `problem.solve`: decisions, their cost, and how each instance ended."""
 
 from __future__ import annotations
 
@@ -40,10 +40,6 @@ _SENTENCES = {
         "that there is none. Rescale variables, rows and costs to numbers near 1."
     ),
 }
-
-
-GENERAL = -1
-"""Not a status: a special oracle's word for an instance it leaves to the general oracle."""
 
 
 @dataclass(frozen=True, eq=False)
