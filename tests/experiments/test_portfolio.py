@@ -81,7 +81,8 @@ def test_returns_are_learned_exactly_where_the_model_is_right(periods):
     problem = rv.problems.portfolio(periods.covariance)
     mixes = problem.solve(periods.features @ worth).x
     past, future = slice(40), slice(40, None)
-    model = rv.InverseRegressor(problem[past], margin=0.0, fit_intercept=False, max_iter=400)
+    shared, solver = rv.fit.SharedModel(fit_intercept=False), rv.fit.LBFGS(max_iter=400)
+    model = rv.InverseRegressor(problem[past], model=shared, solver=solver, margin=0.0)
     model.fit(periods.features[past], mixes[past])
     np.testing.assert_allclose(model.coef_, worth, atol=1e-3)
     predicted = model.predict(periods.features[future], problem=problem[future])

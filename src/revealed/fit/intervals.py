@@ -259,6 +259,17 @@ class _Design:
         return result
 
 
+def kind_of(model: Any) -> str:
+    """What `coefficient_intervals` calls a fitted model."""
+    inner = model.standardized_terms[0] if isinstance(model, QuadraticModel) else model
+    if not (isinstance(inner, LinearModel) and inner.fit_intercept):
+        raise InputError(
+            "Intervals are for linear and quadratic models with an intercept; got "
+            f"{type(model).__name__}."
+        )
+    return "linear" if inner is model else "quadratic"
+
+
 def _check(sets: Any, kind: str, refits: int, level: float) -> None:
     if not (isinstance(sets, OptimalitySet) and sets.is_plain):
         raise InputError(

@@ -109,7 +109,7 @@ def lbfgs(
     if features is None:
         check_data(len(Z), sets)
         Z, sets, _ = counting(Z, sets)
-        features = model.prepare(Z, sets.n_parameters)
+        features = model.prepare(Z, sets.n_parameters, weights=sets.weights)
     evaluator = evaluator or Evaluator(sets, loss, cache=True, threads=threads)
     # Threads of the linear algebra wait for work in a loop, on the cores that projections use.
     with (

@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
 def learn(loaded: Loaded, args: argparse.Namespace) -> Row:
     """Fit the estimator to decisions of a model, and see how it does in contexts of both kinds."""
-    from revealed import InverseRegressor
+    from revealed.fit import LBFGS, InverseRegressor
 
     model, own, margin = loaded
     rng = np.random.default_rng(args.seed)
@@ -94,10 +94,10 @@ def learn(loaded: Loaded, args: argparse.Namespace) -> Row:
     began = time.process_time()
     estimator = InverseRegressor(
         model.problem,
-        form=model.form,
+        cost_map=model.form,
+        solver=LBFGS(max_iter=args.max_iter),
         margin=margin,
         noise=0.0,  # decisions are exact: there is nothing to average over
-        max_iter=args.max_iter,
         random_state=args.seed,
         threads=1,
     ).fit(Z[train], X[train])

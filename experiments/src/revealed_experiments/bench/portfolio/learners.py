@@ -185,7 +185,7 @@ def _fit(
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    from revealed.fit import InverseRegressor
+    from revealed.fit import LBFGS, InverseRegressor, SharedModel, Welsch
     from revealed.problems.linear import LinearProgram
 
     count, _, n = given.shape
@@ -194,16 +194,12 @@ def _fit(
     X = np.tile(decisions, (count, 1))
     est = InverseRegressor(
         LinearProgram(A_eq=np.ones((1, n)), b_eq=1.0),
-        model="shared",
-        given={0: 1.0},
-        fit_intercept=False,
+        model=SharedModel(given={0: 1.0}, fit_intercept=False),
+        solver=LBFGS(max_iter=0, tol=TOL),
         margin=0.0,
         noise=0.0,
-        power=power,
-        delta=DELTA if power == "bounded" else None,
+        loss={2: "squared", 1: "distance", "bounded": Welsch(delta=DELTA)}[power],
         ridge=0.0,
-        max_iter=0,
-        tol=TOL,
         decision_tol=0.0,
         threads=1,
         random_state=0,
@@ -211,7 +207,7 @@ def _fit(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # nor do rivals go to the end
         before = est.fit(Z, X).history_.rows[0]["loss"] if ridge else 0.0
-        est.set_params(ridge=ridge * before, max_iter=EVALUATIONS).fit(Z, X)
+        est.set_params(ridge=ridge * before, solver__max_iter=EVALUATIONS).fit(Z, X)
     return est.coef_[1:]
 
 
