@@ -16,15 +16,16 @@ point is the nearest. Where exact arithmetic is at hand for what is refused here
 see `exact`), they must depend exactly, which arithmetic modulo a prime tells. In larger problems
 dependent up to rounding is dependent: the claim holds for data that differ by rounding.
 
-It takes one factorisation more, so it is done where `spread` says that cosines may mislead.
+It takes one factorization more, so it is done where `spread` says that cosines may mislead.
 """
 
 import numpy as np
 
 from ..._common.compiled import kernel
+from ..constants import SHORT
 from .analysis import Analysis
-from .factor import factorise, solve
-from .group import SHORT, Job, unit_of
+from .factor import factorize, solve
+from .group import Job, unit_of
 from .kernel import Work
 from .simd import token
 from .spread import PRIME
@@ -309,7 +310,7 @@ def _factor(columns, pattern, value, mod, kind, moves, L, work, scale, w):
             counted += 1
         else:
             L[pattern.start[pattern.place[i]]] = 1.0
-    factorise(pattern, L, work, LEAST_PIVOT, w)
+    factorize(pattern, L, work, LEAST_PIVOT, w)
     if not len(mod):
         return True
     clear = 0

@@ -19,7 +19,7 @@ from ..._common.affine import AffineMap, scaled_identity
 from ..._common.rows import Rows, frozen
 from ...optimality.active_set import EntryState
 from ...optimality.sets import OptimalitySet
-from ..cpu.group import SHORT
+from ..constants import SHORT
 
 NOTHING = 1e-100
 """A move this short is 0, where nothing else has a size that it could be compared with."""

@@ -4,7 +4,7 @@
 
 signs of s and mu as in `OptimalitySet`, l - margin * unit in its cones, w and costs within their
 limits, a block of w positive semidefinite. The answer is judged by the first-order conditions of
-this very problem, computed here from points and multipliers whoever found them. Letters: n entries,
+this very problem, computed here from points and multipliers. Letters: n entries,
 p parameters.
 """
 
@@ -19,7 +19,7 @@ from ..._common.conic import Cone, ConicAnswer, conditions_left, onto_cones, row
 from ..._common.polish import polished
 from ...optimality.active_set import EntryState
 from ...optimality.sets import OptimalitySet
-from ..cpu.group import SHORT
+from ..constants import SHORT
 from .conditions import EMPTY_PROOF, NOTHING
 
 GOAL = 1e-11

@@ -3,9 +3,9 @@
 The kernel knows rows and signs, not limits and semidefinite blocks. But a nearest point of a larger
 set that happens to lie in the smaller one is nearest there too, so it is asked first and its answer
 kept wherever it obeys the limits. Limits that are broken, and forms with a metric of their own, are
-springs in a larger problem of the kernel's (see `springs`); between rows and semidefinite blocks it
-goes back and forth (see `alternate`). Corners of cones and whatever has not settled go to the conic
-solver. Letters: B instances, p parameters.
+penalties in a larger problem of the kernel's (see `augmented_lagrangian`); between rows and
+semidefinite blocks it goes back and forth (see `alternating`). Corners of cones and all that has
+not settled go to the conic solver. Letters: B instances, p parameters.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ..._common.conic import has_clarabel, in_threads, load_clarabel, smat
 from ...errors import InputError, ShapeError
 from ...optimality.protocol import ProjectionOptions
 from ...optimality.sets import OptimalitySet
-from ..cpu.group import SHORT
+from ..constants import SHORT
 from ..cpu.spread import HARMLESS
 from ..lifting import Metric, lifting_of
 from ..plain import project_rows
 from ..project import check_options
 from ..result import Projection, ProjectionStatus, as_given
 from .alternating import EXACT, Nearest, between_limits
-from .augmented_lagrangian import MOST_KEPT, by_springs
+from .augmented_lagrangian import MOST_KEPT, by_augmented_lagrangian
 from .conditions import NOTHING, Conditions, is_shared, matrix_of
 from .conic import nearest_parameters
 from .limits import Limits, is_limited, is_semidefinite
@@ -66,7 +66,7 @@ def project_parameters(
         if liftable:
             answer.by_kernel(warm, options)
         if not is_semidefinite(sets):
-            answer.by_springs(warm, options, deadline)
+            answer.by_augmented_lagrangian(warm, options, deadline)
     if method == "clarabel" or (method == "auto" and (has_clarabel() or only_cones)):
         answer.by_cones(tol, deadline, options.threads)
     answer.prove(tol, deadline, exactly=method == "auto")
@@ -175,7 +175,7 @@ class _Answer:
         self.steps[rest] += settled.rounds
         self.status[rest[settled.residual <= tol]] = ProjectionStatus.SOLVED
 
-    def by_springs(
+    def by_augmented_lagrangian(
         self, warm: np.ndarray | None, options: ProjectionOptions, deadline: float
     ) -> None:
         """Fill in instances of rows, signs and boxes that are not solved yet."""
@@ -185,7 +185,7 @@ class _Answer:
             return
         own = self.sets if len(rest) == len(self.q) else self.sets[rest]
         start = None if warm is None else self._rows_only(warm[rest])
-        found = by_springs(
+        found = by_augmented_lagrangian(
             self.q[rest],
             own,
             start,

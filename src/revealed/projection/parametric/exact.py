@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...optimality.active_set import EntryState
-from ..cpu.group import SHORT
+from ..constants import SHORT
 
 if TYPE_CHECKING:
     from .conditions import Conditions

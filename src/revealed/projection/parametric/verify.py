@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from ...optimality.active_set import EntryState
-from ..cpu.group import SHORT
+from ..constants import SHORT
 from ..cpu.spread import HARMLESS, HOPELESS
 from .conditions import NOTHING, Conditions
 from .exact import ExactParameters, exact_parameters
