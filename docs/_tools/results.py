@@ -66,7 +66,7 @@ def claims_list(experiment: str, *, failed: bool = False) -> str:
         beside = (f"{a.ours:.3g} against {a.theirs:.3g} ({a.other})" for a in claim.against)
         rows.append(f"- {verdict}: {claim.sentence} {claim.measure.capitalize()}, ours against ")
         rows[-1] += f"theirs: {'; '.join(beside) or 'not there yet'}."
-    return "\n".join(rows) + "\n"
+    return "\n".join(rows or ["None, by the runs at hand."]) + "\n"
 
 
 def excess_risk(axis: str) -> str:
