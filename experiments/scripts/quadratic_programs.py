@@ -144,9 +144,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="*", help="names, as the shell would match them")
     parser.add_argument("--no-projections", action="store_true")
-    parser.add_argument(
-        "--count", type=positive, default=3, help="costs for each program"
-    )
+    parser.add_argument("--count", type=positive, default=3, help="costs for each program")
     parser.add_argument("--json", type=Path, help="where to keep the table")
     args = parser.parse_args()
     records = []

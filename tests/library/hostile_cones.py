@@ -5,13 +5,13 @@
 is what explains x = 0 under A x = 0, x_j >= 0 and cones with their apex there. First comes the move
 r, then rows and cones that it fits: A r = 0, N_i r = z_i in K_i, r_j >= 0. Then multipliers with
 l_i - margin unit_i in K_i and at right angles to z_i. Their point p is the nearest to q = p - r.
-Every set is followed by its solution: no solver is asked for the truth.
+Rows and cones leave a direction d inside all of them, so that Slater's condition holds; as a
+second decision it shows this to the library. No solver is asked for the truth.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 import revealed as rv
 from revealed import ProjectionStatus
@@ -69,22 +69,27 @@ def _apex(rng, kind, twist):
         stay[0] = False
     r = np.where(stay, 0.0, r)
     r[~stay & (np.abs(r) < 1e-2 * np.abs(r).max())] = 0.1 * np.abs(r).max()
+    d = rng.normal(size=n)
+    d = np.where(bounded, np.abs(d) + 0.1, d)
+    inner = _across(d[None], r)[0]  # what makes a row 1 at d, and leaves it at r
+    inner = inner / (inner @ d)
     cones, p = [], np.zeros(n)
     kinds = {"both": ["second-order", "semidefinite"]}.get(kind, [kind] * int(rng.integers(1, 3)))
     for own in kinds:
         cone, pull = (_second_order if own == "second-order" else _semidefinite)(
-            rng, r, margin, twist
+            rng, r, d, inner, margin, twist
         )
         cones.append(cone)
         p += pull
     p += np.where(bounded, margin + np.where(r == 0, _size(rng, twist), 0.0), 0.0)
     A = _across(rng.normal(size=(int(rng.integers(0, 2)), n)), r)
+    A = A - np.outer(A @ d, inner)
     p += A.T @ rng.normal(size=len(A))
     problem = rv.ConvexProgram(
         _linear, n, n, cones=cones, A_eq=A if len(A) else None, b_eq=np.zeros(len(A)) if len(A)
         else None, lb=np.where(bounded, 0.0, -np.inf),
     )  # fmt: skip
-    sets = rv.OptimalitySet(problem, np.zeros((1, n)), margin)
+    sets = rv.OptimalitySet(problem, np.stack([np.zeros(n), d]), margin)[[0]]
     return Case(sets, p - r, p, kind, twist)
 
 
@@ -92,7 +97,7 @@ def _linear(x, w):
     return (w * x).sum()
 
 
-def _second_order(rng, r, margin, twist):
+def _second_order(rng, r, d, inner, margin, twist):
     """|A x| <= c x with z = (c r, A r) in the cone, and what its multiplier adds to p."""
     n, k = len(r), int(rng.integers(2, 5))
     A, c = rng.normal(size=(k, n)), rng.normal(size=n)
@@ -114,11 +119,13 @@ def _second_order(rng, r, margin, twist):
         own = np.zeros(k + 1)
         if state == "boundary":
             own = _size(rng, twist) * np.concatenate([[1.0], -u / length])
+    length = np.linalg.norm(A @ d)
+    c = c + ((1.0 + rng.random()) * length - c @ d) * inner
     own = own + margin * np.eye(k + 1)[0]
     return SecondOrderCone(A, 0.0, c, 0.0), np.vstack([c, A]).T @ own
 
 
-def _semidefinite(rng, r, margin, twist):
+def _semidefinite(rng, r, d, inner, margin, twist):
     """sum_j x_j F_j positive semidefinite, with Z = sum_j r_j F_j of low rank."""
     n, k = len(r), int(rng.integers(2, 4))
     F = rng.normal(size=(n, k, k))
@@ -135,6 +142,9 @@ def _semidefinite(rng, r, margin, twist):
     Z = size * (V * inside) @ V.T
     missing = Z - np.einsum("j,jkl->kl", r, F)
     F = F + np.einsum("j,kl->jkl", r / (r @ r), missing)
+    least = np.linalg.eigvalsh(np.einsum("j,jkl->kl", d, F))
+    more = rng.random() * np.abs(least).max() - least[0]
+    F = F + np.einsum("j,kl->jkl", inner, more * np.eye(k))
     F = 0.5 * (F + np.swapaxes(F, 1, 2))
     L = (V * outside) @ V.T + margin * np.eye(k)
     return SemidefiniteCone(F), np.einsum("jkl,kl->j", F, L)
@@ -174,6 +184,3 @@ def _curvature(rng, kind, twist):
     p = np.concatenate([c, svec(Q)])
     move = np.concatenate([y, svec(0.5 * (np.outer(y, x) + np.outer(x, y)) + scale * Z)])
     return Case(sets, p - move, p, kind, twist)
-
-
-__all__ = ["Case", "KINDS", "TWISTS", "hostile_cone", "is_false", "torch"]

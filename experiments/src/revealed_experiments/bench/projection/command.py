@@ -26,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--netlib", type=Path, metavar="DIR", help="folder of NETLIB .mps.gz files; adds three"
     )
     parser.add_argument("--batch", type=positive, default=100, help="instances in a batch (100)")
-    parser.add_argument(
-        "--rounds", type=positive, default=5, help="times each is timed (5)"
-    )
+    parser.add_argument("--rounds", type=positive, default=5, help="times each is timed (5)")
     parser.add_argument("--seed", type=whole, default=0)
     parser.add_argument("--only", metavar="TEXT", help="only problems whose name contains this")
     parser.add_argument(
