@@ -170,6 +170,7 @@ def erm(
             log=s.log,
         ).run()
     if objective.measures_distance:
+        assert history.reason is not None, "the loop ends for a reason"
         history.certificate = Certificate.of(objective.tally.result(), s.tol, history.reason)
     return history
 
