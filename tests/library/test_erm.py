@@ -145,7 +145,7 @@ def test_many_inner_steps_on_all_data_approach_pocs():
     np.testing.assert_allclose(model.coef, other.coef, atol=1e-6)
 
 
-@pytest.mark.parametrize("power", [1, 2, "huber", "bounded"])
+@pytest.mark.parametrize("power", [1, 2, "huber", "welsch"])
 def test_minimises_the_loss_that_is_asked_for(power):
     Z, sets = routes()
     model = LinearModel()
@@ -365,7 +365,7 @@ def test_a_file_is_no_place_for_checkpoints(tmp_path):
         ({"schedule": -1.0}, "at least 0"),
         ({"schedule": "cosine"}, 'a number or "constant" or "linear"'),
         ({"weight_decay": 0.1, "optimizer": "armijo"}, "give the model a `ridge`"),
-        ({"power": 3}, "2, 1, 'huber' or 'bounded'"),
+        ({"power": 3}, "2, 1, 'huber' or 'welsch'"),
         ({"patience": 5}, "validation"),
         ({"optimizer": "armijo", "inner_steps": 4}, "one step"),
         ({"validation": (np.zeros((3, 4)), routes()[1])}, "got 3"),

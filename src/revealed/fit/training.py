@@ -61,7 +61,7 @@ class TrainSettings:
     inner_steps: int = 1
     """Updates of the model for each projection ("sgd", "adam", "adagrad")."""
     power: int | str = 2
-    """2 for 1/2 distance^2, 1 for the distance, "huber" between (bends at `delta`), "bounded" where
+    """2 for 1/2 distance^2, 1 for the distance, "huber" between (bends at `delta`), "welsch" where
     many decisions are beyond explaining (not convex: begin where another power ends)."""
     delta: float = 1.0
     tol: float = 1e-6
