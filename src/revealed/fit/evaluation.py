@@ -55,8 +55,10 @@ class DistanceLoss:
         """
         names = {"noise": "noise", "power": "power", "delta": "delta", "draws": "draws"}
         names["loss_seed"] = "seed"
-        own = {to: training[name] for name, to in names.items() if name in training}
-        return cls(**own | ({"power": "welsch"} if own.get("power") == "bounded" else {}))
+        own: dict[str, Any] = {to: training[k] for k, to in names.items() if k in training}
+        if own.get("power") == "bounded":
+            own["power"] = "welsch"
+        return cls(**own)
 
     @property
     def count(self) -> int:
