@@ -500,10 +500,7 @@ def _trained(config, data):
               for name in ("train", "valid", "test")}  # fmt: skip
     method = dict(config["method"])
     loss = make_loss(method.pop("name"), data.problem, **method)
-    settings = {
-        name: config[name] for name in ("optimiser", "step", "epochs", "batch_size", "seed")
-    }
-    train(net, splits["train"], loss, **settings, **config["training"])
+    train(net, splits["train"], loss, **RunConfig.read(config).settings)
     return net, splits
 
 

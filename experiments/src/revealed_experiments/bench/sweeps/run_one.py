@@ -209,20 +209,13 @@ def _train(config: RunConfig, data: DataSet, model: Any, watch: Watch) -> tuple[
                 f"the method {config.method!r} needs another optimiser."
             )
         return model, pocs(*given, max_iter=config.epochs, tol=0.0, threads=1, monitor=watch)
-    named = {"decay": "lr_decay"}  # as runs on disk call it
-    training = {named.get(name, name): value for name, value in config.training.items()}
     history = erm(
         *given,
         loss=loss,
         true_costs=data.train.costs if loss.needs_true_costs else None,
-        optimizer=config.optimiser,
-        lr=config.step,
-        max_epochs=config.epochs,
-        batch_size=config.batch_size,
-        seed=config.seed,
         tol=0.0,
         monitor=watch,
-        **training,
+        **config.settings,
     )
     return model, history
 
