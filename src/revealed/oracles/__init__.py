@@ -4,7 +4,9 @@ Each entry is loaded when it is first needed. HiGHS serves any linear program, f
 """
 
 from ..problems.convex import ConvexProgram
+from ..problems.integer import IntegerProgram
 from ..problems.linear import LinearProgram
+from ..problems.oracle_problem import OracleProblem
 from ..problems.protocol import ORACLES, REPAIRS
 from ..problems.quadratic import QuadraticProgram
 from ..problems.structures import KnapsackStructure, MatchingStructure, PathStructure
@@ -13,6 +15,8 @@ from .special import DEVICE_ORACLES, SPECIAL_ORACLES
 ORACLES.register(LinearProgram, "revealed.oracles.batch:solve_batch")
 ORACLES.register(QuadraticProgram, "revealed.oracles.quadratic:solve_quadratic")
 ORACLES.register(ConvexProgram, "revealed.oracles.convex:solve_convex")
+ORACLES.register(IntegerProgram, "revealed.oracles.integer:solve_integer")
+ORACLES.register(OracleProblem, "revealed.oracles.callables:solve_by_oracle")
 
 REPAIRS.register(LinearProgram, "revealed.oracles.quadratic:nearest_feasible")
 REPAIRS.register(ConvexProgram, "revealed.oracles.convex:nearest_feasible")
