@@ -18,7 +18,8 @@ from .._common.records import Record
 from .._common.rows import frozen
 from ..errors import InputError, ShapeError
 from .linear import LinearProgram, relative_violation
-from .protocol import LinearObjective
+from .protocol import ORACLES, LinearObjective
+from .solution import IntegerSolution
 
 T = TypeVar("T")
 INTEGRAL = 1e-6
@@ -91,6 +92,24 @@ class IntegerProgram(Record, LinearObjective):
             distance=distance_weights(distance, n),
             structure=structure,
         )
+
+    def solve(
+        self,
+        costs: Any,
+        *,
+        time_limit: float | None = None,
+        threads: int | None = None,
+        start: np.ndarray | None = None,
+    ) -> IntegerSolution:
+        """Decisions of least cost for a batch of costs (B, n), with a status for each.
+
+        OPTIMAL is as exact as the solver: for HiGHS, costs are told apart to 1e-6 of the largest.
+        What is left of `time_limit`, in seconds for the whole call, is shared out evenly over the
+        instances that are left; those that it stops have status LIMIT, the best decision found so
+        far in `incumbent` and a proved lower bound in `bound`. `start` (B, n) are feasible
+        decisions that a solver may begin from.
+        """
+        return ORACLES.of(self)(self, costs, time_limit=time_limit, threads=threads, start=start)
 
     n_variables = property(lambda self: self.relaxation.n_variables)
     n_parameters = property(lambda self: self.relaxation.n_variables)

@@ -1,5 +1,7 @@
 """What a projection returns: points, and for each the proof or the reason why there is none."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -21,6 +23,7 @@ class ProjectionStatus(IntEnum):
     EMPTY = 4
     OUT_OF_RANGE = 5
     UNQUALIFIED = 6
+    UNPROVED = 7
 
     @property
     def sentence(self) -> str:
@@ -46,6 +49,9 @@ _SENTENCES = {
     "(Slater's condition was not established). The point is the nearest cost that multipliers "
     "explain, but other costs, even nearer ones, may explain the decision too. Check that "
     "constraints do not merely touch each other.",
+    ProjectionStatus.UNPROVED: "The oracle did not prove that no other decision is cheaper: it "
+    "stopped early, failed, or returned a decision that costs more than one known to be feasible. "
+    "`lower_bound` holds all the same. Allow more time, or check the oracle.",
 }
 
 
@@ -72,13 +78,47 @@ class Projection:
     """(B, m_eq + m_ub) v of the equalities, then mu >= 0 of the inequalities; pass the whole
     projection as `warm_start` to the next one."""
 
+    @property
+    def lower_bound(self) -> Any:
+        """(B,) the set is at least this far away: `distance` where solved, else 0."""
+        return self.distance * self.solved
+
+    @property
+    def relaxed(self) -> Projection:
+        """What losses take: this, or the nearest point of a larger set where only that is known."""
+        return self
+
+
+@dataclass(frozen=True)
+class IntegerProjection(Projection):
+    """Onto sets of whole decisions: `point` is the nearest cost known to be in the set, and
+    `outer`, which is nearer, explains the decision against all alternatives found so far. They are
+    the same where `solved`: the oracle then proved that no alternative is left out."""
+
+    outer: Any
+    """(B, n)"""
+    bound: Any
+    """(B,) the distance of `outer`, proved by its multipliers: no point of the set is nearer."""
+    calls: Any
+    """(B,) of the oracle."""
+
+    @property
+    def lower_bound(self) -> Any:
+        return self.bound
+
+    @property
+    def relaxed(self) -> Projection:
+        """The projection onto the outer set; its distance is convex in the costs, and at most the
+        distance from the set."""
+        return replace(self, point=self.outer, distance=self.bound)
+
 
 def as_given(p: Projection, restore: Callable[[np.ndarray], Any]) -> Projection:
     """A projection in float64 in the caller's own kind and dtype, judged as it arrives there:
     `solved` only where the point has survived the cast."""
     if restore(p.point) is p.point:  # numpy in, numpy out
         return p
-    cast = Projection(*(restore(getattr(p, name)) for name in Projection.__dataclass_fields__))
+    cast = type(p)(*(restore(getattr(p, name)) for name in type(p).__dataclass_fields__))
     if _dtype_of(cast.point) == "float64":
         return cast
     after, distance = (to_float64(a, "point") for a in (cast.point, cast.distance))

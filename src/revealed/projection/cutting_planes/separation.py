@@ -1,0 +1,126 @@
+"""Ask for decisions that a cost makes cheaper than the observed one: those known, then the oracle.
+
+Costs here are those of the cone (see `optimality.integer`): without the margin's part. A cost p is
+asked about with a little of g added, by which every other decision becomes dearer in proportion to
+its distance. So an exact oracle breaks ties in favor of the observed decision, and says with it
+that p plus this little is in the cone. Letters: R rows, n entries.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...optimality.alternatives import RECENT
+from ...optimality.integer import IntegerCosts
+from ...problems.oracle_problem import OracleProblem
+from ...problems.solution import SolveStatus
+
+TIE = 1e-10
+"""Of the largest cost: how much of g is added."""
+AUDIT = 1e-3
+"""The same in a second question, to a caller's own oracle that answered with another decision."""
+VIOLATED = 1e-9
+"""Of |p| |x - x*|: a decision cheaper by less counts as tied."""
+EXACT = 1e-7
+"""The same for an oracle's optimum that costs more than the observed decision: within the accuracy
+of a solver, or wrong."""
+
+
+class Answers(NamedTuple):
+    """Of R questions."""
+
+    added: np.ndarray
+    """(R,) bool: a decision that is cheaper than the observed one was found, and is a new cut."""
+    proved: np.ndarray
+    """(R,) bool: the oracle says that there is none."""
+    missing: np.ndarray
+    """(R,) by how much there may be a cheaper decision, under p plus `tilt` g; inf if not known."""
+    tilt: np.ndarray
+    """(R,)"""
+    calls: np.ndarray
+    """(R,) of the oracle."""
+
+
+def cut_with_known(p: np.ndarray, kind: IntegerCosts, used: np.ndarray) -> np.ndarray:
+    """(R,) bool: a decision found before is cheaper under p (R, n) than the observed one, and is a
+    cut beyond those `used` (R,)."""
+    added = np.zeros(len(p), bool)
+    for group in np.unique(kind.group):
+        here = np.flatnonzero(kind.group == group)
+        rows = kind.alternatives.points[group].rows
+        first = max(0, len(rows) - RECENT)
+        value = p[here] @ rows[first:].T
+        best = value.argmin(axis=1)
+        for r, place in zip(here, best, strict=True):
+            x = rows[first + place]
+            if is_cheaper(p[r], x, kind.observed[r]):
+                added[r] = kind.alternatives.cut(int(kind.number[r]), int(first + place)) >= used[r]
+    return added
+
+
+def is_cheaper(p: np.ndarray, x: np.ndarray, observed: np.ndarray) -> bool:
+    """Whether x costs less than the observed decision, by more than rounding."""
+    step = x - observed
+    return float(p @ step) < -VIOLATED * float(np.linalg.norm(p) * np.linalg.norm(step))
+
+
+def ask(
+    p: np.ndarray,
+    kind: IntegerCosts,
+    used: np.ndarray,
+    seconds: float | None,
+    threads: int | None,
+) -> Answers:
+    """Ask the oracle about costs p (R, n), none of them 0, nearest among `used` (R,) cuts each."""
+    found = _asked(p, kind, used, TIE, seconds, threads)
+    if not isinstance(kind.problem, OracleProblem):
+        return found
+    # Whatever a function of the caller's returns may be what it always returns. Where it is not the
+    # observed decision, ask with costs that clearly favor that one.
+    doubtful = np.flatnonzero(found.proved & (found.missing != 0.0) & (kind.least > 0))
+    if doubtful.size:
+        some = kind.take(doubtful, kind.problem)
+        again = _asked(p[doubtful], some, used[doubtful], AUDIT, seconds, threads)
+        found.calls[doubtful] += again.calls
+        found.added[doubtful] = again.added
+        found.proved[doubtful] &= again.proved & ~again.added
+    return found
+
+
+def _asked(
+    p: np.ndarray,
+    kind: IntegerCosts,
+    used: np.ndarray,
+    share: float,
+    seconds: float | None,
+    threads: int | None,
+) -> Answers:
+    tilt = share * np.abs(p).max(axis=1)
+    costs = p + tilt[:, None] * kind.direction
+    answer = kind.problem.solve(costs, time_limit=seconds, threads=threads, start=kind.observed)
+    size = len(p)
+    added, proved = np.zeros(size, bool), np.zeros(size, bool)
+    missing = np.full(size, np.inf)
+    for r in range(size):
+        x, own = answer.incumbent[r], kind.observed[r]
+        own_cost, optimal = float(costs[r] @ own), answer.status[r] == SolveStatus.OPTIMAL
+        missing[r] = max(own_cost - float(answer.bound[r]), 0.0)
+        if not np.isfinite(x).all():
+            continue
+        place = kind.alternatives.add(int(kind.group[r]), np.ascontiguousarray(x))
+        step = x - own
+        gain = own_cost - float(costs[r] @ x)
+        allowed = EXACT * float(np.linalg.norm(costs[r]) * np.linalg.norm(step))
+        if optimal and gain < -allowed:
+            missing[r] = np.inf  # its optimum costs more than a decision that is feasible
+        elif is_cheaper(p[r], x, own):
+            # A cut in use that is violated all the same: the oracle and the cone disagree.
+            added[r] = kind.alternatives.cut(int(kind.number[r]), place) >= used[r]
+        elif optimal:
+            proved[r] = True
+            missing[r] = max(gain, 0.0) if step.any() else 0.0
+            if step.any() and missing[r] == 0.0:
+                missing[r] = np.finfo(float).tiny  # tied or within the accuracy of a solver
+    return Answers(added, proved, missing, tilt, np.ones(size, np.int64))
