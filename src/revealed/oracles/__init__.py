@@ -9,7 +9,14 @@ from ..problems.linear import LinearProgram
 from ..problems.oracle_problem import OracleProblem
 from ..problems.protocol import ORACLES, REPAIRS
 from ..problems.quadratic import QuadraticProgram
-from ..problems.structures import KnapsackStructure, MatchingStructure, PathStructure
+from ..problems.structures import (
+    BinaryKnapsackStructure,
+    KnapsackStructure,
+    MatchingStructure,
+    PathStructure,
+    TourStructure,
+)
+from .integer import INTEGER_SOLVERS
 from .special import DEVICE_ORACLES, SPECIAL_ORACLES
 
 ORACLES.register(LinearProgram, "revealed.oracles.batch:solve_batch")
@@ -26,3 +33,8 @@ SPECIAL_ORACLES.register(KnapsackStructure, "revealed.oracles.knapsack:solve_kna
 SPECIAL_ORACLES.register(MatchingStructure, "revealed.oracles.matching:solve_matchings")
 
 DEVICE_ORACLES.register(PathStructure, "revealed.oracles.gpu.paths:solve_paths_on_device")
+
+INTEGER_SOLVERS.register(
+    BinaryKnapsackStructure, "revealed.oracles.binary_knapsack:solve_binary_knapsacks"
+)
+INTEGER_SOLVERS.register(TourStructure, "revealed.oracles.tours:solve_tours")
