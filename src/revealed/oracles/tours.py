@@ -4,6 +4,7 @@ A 1-tree is a spanning tree of all nodes but the first, and the two cheapest edg
 a price on every node, the cheapest 1-tree less twice the prices is a lower bound on every tour, and
 prices that make it large are found by following node degrees (Held and Karp 1971). Where a node of
 the best 1-tree has three edges or more, two of them are branched on (Volgenant and Jonker 1982).
+Where many tours cost the same this proves little, and linear programming takes over (`subtours`).
 Letters: B instances, n nodes, E = n (n - 1) / 2 edges.
 """
 
@@ -18,9 +19,10 @@ from .._common.compiled import kernel
 from ..problems.integer import IntegerProgram
 from ..problems.solution import SolveStatus
 from .integer import Found
+from .subtours import SubtourSolver
 
-_NODES = 200_000
-"""Branches looked at before an instance is given up as not proved."""
+_NODES = 400
+"""Branches looked at before an instance is left to linear programming (`subtours`)."""
 _PRUNE = 1e-12
 """Of the largest cost times n: a branch that could gain less is not looked at."""
 _FREE, _IN, _OUT = 0, 1, -1
@@ -45,13 +47,29 @@ def solve_tours(
             given = _order_of(start[b], shape)
             tour = given if _length(matrix, given) <= _length(matrix, tour) else tour
         proved, bound[b] = _branch(matrix, tour, _NODES)
+        X[b] = _edges_of(tour, shape)
         if proved:
             status[b] = SolveStatus.OPTIMAL
-        place = np.minimum(tour, np.roll(tour, -1)), np.maximum(tour, np.roll(tour, -1))
-        chosen = np.zeros((n, n))
-        chosen[place] = 1.0
-        X[b] = chosen[shape.tails, shape.heads]
+            continue
+        solver = _taken(problem)
+        X[b], status[b], below = solver.solve(cost, X[b], deadline)
+        bound[b] = max(bound[b], below)
+        problem.cached("subtour-solvers", list).append(solver)
     return Found(X, status, bound)
+
+
+def _taken(problem: IntegerProgram) -> SubtourSolver:
+    """An idle solver with its cuts, or a new one; no two threads share one."""
+    idle = problem.cached("subtour-solvers", list)
+    return idle.pop() if idle else SubtourSolver(problem)
+
+
+def _edges_of(tour: np.ndarray, shape: Any) -> np.ndarray:
+    """(E,) 1 for the edges of a tour (n,)."""
+    after = np.roll(tour, -1)
+    chosen = np.zeros((shape.n_nodes, shape.n_nodes))
+    chosen[np.minimum(tour, after), np.maximum(tour, after)] = 1.0
+    return chosen[shape.tails, shape.heads]
 
 
 def _order_of(x: np.ndarray, shape: Any) -> np.ndarray:
