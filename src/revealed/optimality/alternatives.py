@@ -54,6 +54,9 @@ class Alternatives:
         """Of each group: decisions of one group have the same constraints."""
         self.cuts: list[np.ndarray] = []
         """Of each observed decision: places of its cuts among the points of its group."""
+        self.confirmed: set[int] = set()
+        """Decisions that a caller's own oracle has returned for costs under which nothing else is
+        as cheap."""
         self._groups: dict[bytes, int] = {}
         self._numbers: dict[tuple[int, bytes], int] = {}
         self._lock = threading.Lock()

@@ -33,8 +33,9 @@ def solve_by_oracle(
 ) -> IntegerSolution:
     """The function's decisions for each row of `costs` (B, n), checked.
 
-    A decision that passes is taken as optimal, since only the function can know; its calls come
-    one after the other, in the calling thread unless they have a time limit.
+    A decision that passes is taken as optimal, since only the function can know, unless another of
+    its answers costs less: then the function is not exact, and `OracleProblem.is_trusted` no more.
+    Calls come one after the other, in the calling thread unless they have a time limit.
     """
     C, restore = as_costs(costs, problem.n_variables)
     deadline = deadline_after(time_limit)
@@ -56,8 +57,22 @@ def solve_by_oracle(
             status[b] = SolveStatus.OPTIMAL if ok else SolveStatus.FAILED
             if ok:
                 X[b] = problem.rounded(x[None])[0]
+    _contradicted(problem, C, X, status)
     bound = np.where(status == SolveStatus.OPTIMAL, (C * X).sum(axis=1), -np.inf)
     return packed(X, status, bound, C, restore)
+
+
+def _contradicted(
+    problem: OracleProblem, C: np.ndarray, X: np.ndarray, status: np.ndarray
+) -> None:
+    """Take OPTIMAL back where another answer costs less, and remember these answers."""
+    there = np.flatnonzero(status == SolveStatus.OPTIMAL)
+    if not there.size:
+        return
+    record = problem.record
+    record.enter(C[there], X[there])
+    wrong = record.wrong(C[there], X[there])
+    status[there[wrong]] = SolveStatus.FAILED
 
 
 def _called(problem: OracleProblem, given: np.ndarray, b: int, deadline: float) -> Any:

@@ -15,6 +15,37 @@ from ..errors import InputError
 from .integer import IntegerProgram
 
 ON_ERROR = ("raise", "fail")
+REMEMBERED = 2048
+"""Answers that a function's others are compared with: the last ones."""
+EXACT = 1e-7
+"""Of the largest cost times the number of variables: how exact an answer must be."""
+
+
+class Answers:
+    """What a function has answered so far, and whether its answers agree: none may cost less, under
+    the costs of another, than that one's own decision."""
+
+    def __init__(self, n: int) -> None:
+        self.costs, self.decisions = np.empty((0, n)), np.empty((0, n))
+        self.agree = True
+
+    def enter(self, C: np.ndarray, X: np.ndarray) -> None:
+        """Remember decisions X (B, n) under costs C (B, n)."""
+        first = len(C) if len(C) < REMEMBERED else REMEMBERED
+        kept = slice(-(REMEMBERED - first) or len(self.costs), None)
+        self.costs = np.concatenate([self.costs[kept], C[-first:]])
+        self.decisions = np.concatenate([self.decisions[kept], X[-first:]])
+        if self.agree:
+            self.agree = not bool(self.wrong(self.costs, self.decisions).any())
+
+    def wrong(self, C: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """(B,) bool: a decision that was returned for other costs costs less."""
+        if not len(C):
+            return np.zeros(0, bool)
+        known = np.unique(self.decisions, axis=0)
+        least = (C @ known.T).min(axis=1)
+        allowed = EXACT * np.abs(C).max(axis=1) * C.shape[1]
+        return (C * X).sum(axis=1) > least + allowed
 
 
 class OracleProblem(IntegerProgram):
@@ -51,6 +82,7 @@ class OracleProblem(IntegerProgram):
     batched: bool
     time_limit: float | None
     on_error: str
+    record: Answers
 
     def __init__(
         self,
@@ -92,6 +124,7 @@ class OracleProblem(IntegerProgram):
             batched=bool(batched),
             time_limit=time_limit,
             on_error=on_error,
+            record=Answers(n),
         )
 
     def constraint_violation(self, decisions: Any) -> Any:
@@ -104,6 +137,12 @@ class OracleProblem(IntegerProgram):
         for b, x in enumerate(X):
             wrong[b] = 0.0 if self.feasible(x.copy()) else 1.0
         return np.maximum(np.asarray(found), wrong)
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the function's answers agree with each other. One that has returned a decision
+        dearer than another that it knew is not exact, and proves nothing: set its gap to 0."""
+        return self.record.agree
 
     def __repr__(self) -> str:
         name = getattr(self.oracle, "__name__", type(self.oracle).__name__)

@@ -17,6 +17,7 @@ from ...optimality.integer import IntegerCosts
 from ...optimality.protocol import ProjectionOptions
 from ...optimality.sets import OptimalitySet
 from ...oracles.limits import deadline_after, seconds_until
+from ...problems.oracle_problem import OracleProblem
 from ..project import check_options, projected
 from ..result import IntegerProjection, ProjectionStatus, as_given
 from .cone import nearest_in_cones
@@ -40,6 +41,8 @@ def project_integer(
     run = _Rounds(q - shift, kind, deadline_after(options.time_limit), options.threads)
     if not kind.known_only:
         run.refine(int(options.max_iter))
+        if isinstance(kind.problem, OracleProblem) and not kind.problem.is_trusted:
+            run.distrust()
     return as_given(_result(q, shift, sets, run, options), restore)
 
 
@@ -78,6 +81,12 @@ class _Rounds:
             left = left[found.added]
             self.proved[left] = False
         self._settle(left)
+
+    def distrust(self) -> None:
+        """Take back what an oracle proved that has contradicted itself."""
+        asked = self.calls > 0
+        self.status[asked & self.proved] = ProjectionStatus.UNPROVED
+        self.proved[asked], self.missing[asked] = False, np.inf
 
     def _settle(self, rows: np.ndarray) -> np.ndarray:
         """Project rows onto all cuts that known decisions give; those that are worth a question."""

@@ -75,18 +75,41 @@ def ask(
 ) -> Answers:
     """Ask the oracle about costs p (R, n), none of them 0, nearest among `used` (R,) cuts each."""
     found = _asked(p, kind, used, TIE, seconds, threads)
-    if not isinstance(kind.problem, OracleProblem):
-        return found
-    # Whatever a function of the caller's returns may be what it always returns. Where it is not the
-    # observed decision, ask with costs that clearly favor that one.
-    doubtful = np.flatnonzero(found.proved & (found.missing != 0.0) & (kind.least > 0))
+    if isinstance(kind.problem, OracleProblem):
+        _audit(p, kind, used, found, seconds, threads)
+    return found
+
+
+def _audit(
+    p: np.ndarray,
+    kind: IntegerCosts,
+    used: np.ndarray,
+    found: Answers,
+    seconds: float | None,
+    threads: int | None,
+) -> None:
+    """Take proofs of a caller's function back that fail a question whose answer is known.
+
+    Under costs g nothing is as cheap as the observed decision, and no more under p plus a little
+    of g once that decision is optimal under p. The first is asked once for each decision, the
+    second where the function answered p with another decision: it may be what it always says.
+    """
+    can = found.proved & (kind.least > 0)
+    new = [r for r in np.flatnonzero(can) if int(kind.number[r]) not in kind.alternatives.confirmed]
+    if new:
+        some = kind.take(np.array(new), kind.problem)
+        answer = kind.problem.solve(some.direction, time_limit=seconds, threads=threads)
+        found.calls[new] += 1
+        same = np.all(np.asarray(answer.incumbent) == some.observed, axis=1)
+        kind.alternatives.confirmed.update(some.number[same].tolist())
+        found.proved[np.array(new)[~same]] = False
+    doubtful = np.flatnonzero(found.proved & (found.missing != 0.0) & can)
     if doubtful.size:
         some = kind.take(doubtful, kind.problem)
         again = _asked(p[doubtful], some, used[doubtful], AUDIT, seconds, threads)
         found.calls[doubtful] += again.calls
         found.added[doubtful] = again.added
         found.proved[doubtful] &= again.proved & ~again.added
-    return found
 
 
 def _asked(
