@@ -20,6 +20,7 @@ test: lint ## check style and types, then run the tests (ARGS="-k name" to choos
 lint: $(STAMP) ## check style and types only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/pyright
 
 format: $(STAMP) ## rewrite the code in the project's style

@@ -214,7 +214,7 @@ def test_what_is_said_of_the_lead_on_pictures():
     for part in parts:
         candidates = [label for label in valid[part] if label.startswith("Ours")]
         ours[part] = min(candidates, key=lambda label: mean_of(valid[part][label])[0])
-    assert list(ours.values()) == ["Ours, smoothed", "Ours, smoothed", "Ours, robust"]
+    assert list(ours.values()) == ["Ours, smoothed", "Ours, robust", "Ours, robust"]
 
     def lead(part, label, rival):
         mine, theirs = (final_on(part)[name] for name in (label, rival))
@@ -238,11 +238,11 @@ def test_what_is_said_of_the_lead_on_pictures():
 
 def test_what_is_said_of_larger_maps():
     found = {label: mean_of(by_seed) for label, by_seed in final_on("terrain 18x18").items()}
-    ours = found["Ours, smoothed"]
+    ours = found["Ours, robust"]
     assert min(found, key=lambda label: found[label][0]) == "SPO+"
     assert min(found.keys() - {"SPO+"}, key=lambda label: found[label][1]) == "PFYL"
     assert f"decision loss ({found['SPO+'][0]:.2f}, ours {ours[0]:.2f})" in BENCHMARKS
-    assert f"see no true costs ({found['PFYL'][1]:.2f}, ours {ours[1]:.2f})" in BENCHMARKS
+    assert f"see no true costs ({found['PFYL'][1]:.3f}, ours {ours[1]:.3f})" in BENCHMARKS
 
 
 def test_steps_on_the_gpu_cost_what_is_said():
@@ -251,9 +251,11 @@ def test_steps_on_the_gpu_cost_what_is_said():
         for row in load("steps_cuda")["rows"]
         if row["launches"] == "graph"
     }
-    assert graphs["terrain 12x12", "early"] < 1.05 < graphs["terrain 12x12", "late"]
+    assert graphs["terrain 12x12", "early"] < 1.05
     assert "less than 1.05 times one of regression on 12x12 terrain, as a CUDA graph" in BENCHMARKS
     late = [graphs[f"terrain {side}", "late"] for side in ("12x12", "18x18")]
     assert f"{late[0]:.2f}, and {late[1]:.3f} on 18x18" in BENCHMARKS
+    midway = [graphs[f"terrain {side}", "midway"] for side in ("12x12", "18x18")]
+    assert f"it takes {midway[0]:.2f} and {midway[1]:.2f} (1.05 and 1.10 asked)" in BENCHMARKS
     cold = max(ratio for (_, regime), ratio in graphs.items() if regime == "late, cold")
     assert f"up to {cold:.2f}" in BENCHMARKS

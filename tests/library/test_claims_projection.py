@@ -1,7 +1,5 @@
 """Nothing is called solved that is wrong, whatever the scales, dust, dtypes or curves."""
 
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -10,12 +8,12 @@ from exact_reference import error_of, exact_projection, hostile_problem
 import revealed as rv
 from revealed import ProjectionStatus
 from revealed.optimality.qualification import QualificationWarning
+from revealed.projection import plain
 from revealed.projection.cpu.analysis import analyse
 from revealed.projection.cpu.exact import exact_projection as own_exact
 from revealed.projection.cpu.spread import HARMLESS
 
 WRONG = 1e-6
-MODULE = sys.modules[rv.project.__module__]
 EXTREME = rv.LinearProgram(A_eq=[[1e6, 1e-6]], b_eq=[1e-6], lb=[0.0, -np.inf])
 
 
@@ -51,7 +49,7 @@ def test_hostile_problems_meet_no_false_claim(record_property):
 
 
 def test_floating_point_alone_claims_nothing_false_either(monkeypatch, record_property):
-    monkeypatch.setattr(MODULE, "exact_projection", lambda *_: None)
+    monkeypatch.setattr(plain, "exact_projection", lambda *_: None)
     wrong, share = false_claims(range(900, 1800))
     record_property("not solved", f"{share:.1%}")
     assert not wrong
@@ -59,8 +57,8 @@ def test_floating_point_alone_claims_nothing_false_either(monkeypatch, record_pr
 
 
 def test_without_proof_some_claims_would_be_false(monkeypatch):
-    monkeypatch.setattr(MODULE, "_prove_doubtful", lambda *_: None)
-    monkeypatch.setattr(MODULE, "exact_projection", lambda *_: None)
+    monkeypatch.setattr(plain, "_prove_doubtful", lambda *_: None)
+    monkeypatch.setattr(plain, "exact_projection", lambda *_: None)
     assert false_claims(range(300))[0], "the problems are not hostile any more"
 
 
@@ -74,7 +72,7 @@ def test_the_exact_answer_is_that_of_trying_every_active_set(seed):
 
 def test_larger_problems_of_mixed_scales_agree_with_exact_arithmetic(monkeypatch):
     """Too large to try every active set, small enough for the library's exact method."""
-    monkeypatch.setattr(MODULE, "exact_projection", lambda *_: None)
+    monkeypatch.setattr(plain, "exact_projection", lambda *_: None)
     solved = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)

@@ -19,7 +19,7 @@ from revealed.losses import (
 )
 from revealed.losses._device import distance_on_device, weigh_by_kernel
 from revealed.projection.triton import DeviceSets, project_on_device
-from revealed.projection.triton.check import mend_interpreter
+from revealed_experiments.device.interpreter import fix_interpreter
 
 CUDA = torch.cuda.is_available()
 DEVICES = ["cpu", *(["cuda"] if CUDA else [])]
@@ -149,8 +149,8 @@ def test_smoothing_is_the_same_on_every_device(case, device):
 @pytest.mark.parametrize("device", DEVICES)
 def test_sets_with_weights_of_their_own_count_them_on_every_device(case, device):
     sets, costs = case
-    weighed = rv.OptimalitySet(sets.problem, sets.decisions)
-    weighed.weights = np.linspace(0.1, 1, len(sets))
+    plain = rv.OptimalitySet(sets.problem, sets.decisions)
+    weighed = plain.replaced(weights=np.linspace(0.1, 1, len(sets)))
     loss_fn = ProjectionLoss(sets.problem)
     for given in (None, np.arange(12.0)):
         expected = loss_fn(torch.tensor(costs), weighed, weights=given)
@@ -193,7 +193,7 @@ def test_unsolved_projections_are_counted_without_a_word(case, device, monkeypat
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_kernel_weighs_as_plain_torch_does(case, power, dtype, weighted):
     if INTERPRETED:
-        mend_interpreter()
+        fix_interpreter()
     sets, costs = case
     device = "cpu" if INTERPRETED else "cuda"
     q = torch.tensor(costs, dtype=dtype, device=device)

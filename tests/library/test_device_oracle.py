@@ -2,7 +2,8 @@
 
 The same inputs go through the plain twin (any machine), Triton's interpreter (where triton is
 installed) and CUDA (where there is a GPU). On a machine without pytest:
-`python -m revealed.oracles.gpu.check --large` and `python experiments/scripts/gpu_oracles.py`.
+`python -m revealed_experiments.device.oracles --large`, and for times
+`python experiments/scripts/gpu_oracles.py`.
 
 `as_if_on_a_gpu` takes tensors of the CPU for such of a GPU, so that what is done with those runs
 everywhere.
@@ -18,7 +19,6 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 import torch
-from revealed.oracles.solution import SolveStatus
 from rivals import ALL
 from scipy.optimize import linear_sum_assignment
 
@@ -32,8 +32,9 @@ from revealed.losses.rivals.basis import bases_of
 from revealed.losses.rivals.device_basis import bases_on_device
 from revealed.oracles.batch import _block_size
 from revealed.oracles.gpu import solve_paths_on_device
-from revealed.oracles.gpu.check import cases, examine
 from revealed.oracles.matching import solve_matchings
+from revealed.problems.solution import SolveStatus
+from revealed_experiments.device.oracles import cases, examine
 
 CUDA = torch.cuda.is_available()
 WAYS = [("cpu", "twin"), *([("cuda", "auto"), ("cuda", "twin")] if CUDA else [])]
@@ -86,7 +87,7 @@ def test_paths_agree_in_single_precision(way):
 
 @needs_triton
 def test_the_kernel_agrees_in_tritons_interpreter():
-    command = [sys.executable, "-m", "revealed.oracles.gpu.check", "--device", "cpu"]
+    command = [sys.executable, "-m", "revealed_experiments.device.oracles", "--device", "cpu"]
     for only in ("circles", "grid 3x4 right-down, whole", "grid 3x4 8 neighbours, whole"):
         done = subprocess.run(
             [*command, "--method", "triton", "--only", only],

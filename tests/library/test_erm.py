@@ -374,7 +374,7 @@ def test_settings_are_keywords_with_defaults():
 @pytest.mark.parametrize("optimiser", ["adam", "armijo", "preconditioned"])
 def test_a_sample_of_weight_0_is_as_if_it_were_not_there(optimiser):
     Z, sets = routes()
-    sets.weights = np.where(np.arange(len(Z)) % 3, 1.0, 0.0)
+    sets = sets.replaced(weights=np.where(np.arange(len(Z)) % 3, 1.0, 0.0))
     there, models = np.flatnonzero(sets.weights), (LinearModel(), LinearModel())
     truth = np.random.default_rng(0).uniform(1, 2, (len(Z), sets.problem.n_variables))
     for loss in (None, SPOPlusLoss(PROBLEM)):

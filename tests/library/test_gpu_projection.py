@@ -1,6 +1,6 @@
 """The projection on the device: the same inputs through the plain twin (any machine), Triton's
 interpreter (where triton is installed) and CUDA (where there is a GPU), against the CPU kernel and
-the slow reference. Without pytest: `python -m revealed.projection.triton.check --large`.
+the slow reference. Without pytest: `python -m revealed_experiments.device.projection --large`.
 """
 
 import os
@@ -19,7 +19,8 @@ from helpers import nearly_repeated_rows, per_instance_matrices
 from revealed.errors import InputError, ShapeError
 from revealed.projection.result import ProjectionStatus
 from revealed.projection.triton import DeviceSets, Launch, project_on_device
-from revealed.projection.triton.check import (
+from revealed.projection.triton.plan import plan_of
+from revealed_experiments.device.projection import (
     Case,
     examine,
     large_cases,
@@ -28,7 +29,6 @@ from revealed.projection.triton.check import (
     saved_cases,
     small_cases,
 )
-from revealed.projection.triton.plan import plan_of
 
 CUDA = torch.cuda.is_available()
 WAYS = [("cpu", "twin"), *([("cuda", "auto"), ("cuda", "twin")] if CUDA else [])]
@@ -102,7 +102,7 @@ def test_agrees_on_netlib(name, way):
 
 @needs_triton
 def test_the_kernels_agree_in_tritons_interpreter():
-    command = [sys.executable, "-m", "revealed.projection.triton.check", "--device", "cpu"]
+    command = [sys.executable, "-m", "revealed_experiments.device.projection", "--device", "cpu"]
     done = subprocess.run(
         [*command, "--method", "triton", "--only", "assignment 3 of 5"],
         env={**os.environ, "TRITON_INTERPRET": "1"},
@@ -149,14 +149,17 @@ def test_sets_are_chosen_by_an_index_on_the_device(path_case, way):
     assert len(uploaded[index]) == 4
 
 
+STATES = ("entry_state", "row_active")
+
+
 @pytest.mark.parametrize("way", WAYS, ids=name_of)
 def test_arrays_may_come_in_any_order_in_memory(path_case, way):
     """Kernels read line after line: states by columns would be those of other decisions."""
     sets, costs = path_case
     device, method = way
-    turned = sets[:]
-    turned.entry_state = np.asfortranarray(sets.entry_state)
-    turned.row_active = np.asfortranarray(sets.row_active)
+    by_columns = {name: np.asfortranarray(getattr(sets, name)) for name in STATES}
+    active = sets.conditions.active._replace(**by_columns)
+    turned = sets.replaced(_kind=replace(sets.kind, active=active))
     uploaded = DeviceSets.upload(turned, device)
     assert uploaded.table.states.is_contiguous()
     assert uploaded.table.active.is_contiguous()

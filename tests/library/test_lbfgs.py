@@ -214,7 +214,7 @@ def prepared(kind, name="knapsack", weighted=True, **loss):
     problem, Z, X = case(kind, name)
     sets = rv.OptimalitySet(problem, X)
     if weighted:
-        sets.weights = np.random.default_rng(2).uniform(0.1, 1.0, len(X))
+        sets = sets.replaced(weights=np.random.default_rng(2).uniform(0.1, 1.0, len(X)))
     model = model_of(kind)
     features = model.prepare(Z, sets.n_parameters)
     return Z, sets, model, features, Evaluator(sets, DistanceLoss(**loss))

@@ -54,7 +54,7 @@ def test_samples_count_as_much_as_their_sets_say(name, samples):
     margin = {"smoothed": 0.5}.get(name, 1.0)
     sets = rv.OptimalitySet(problem, observed, margin)
     costs = torch.from_numpy(samples[2] - 1)
-    sets.weights = np.array([1.0, 0.25, 0.0, 0.5])
+    sets = sets.replaced(weights=np.array([1.0, 0.25, 0.0, 0.5]))
     options = {"reduction": "none"}
     one = asked(name, samples, costs, **options)
     torch.testing.assert_close(

@@ -12,11 +12,12 @@ from scipy.optimize import linprog
 
 from revealed import problems
 from revealed.errors import InputError, ShapeError
-from revealed.oracles import Solution, SolveStatus, general
+from revealed.oracles import general
 from revealed.oracles.claims import Claim
 from revealed.oracles.fallback import Doubtful
 from revealed.oracles.highs import HighsSolver
 from revealed.problems.linear import LinearProgram
+from revealed.problems.solution import Solution, SolveStatus
 
 OPTIMAL, INFEASIBLE, UNBOUNDED, LIMIT, FAILED = SolveStatus
 INF = np.inf

@@ -338,7 +338,7 @@ def test_a_sample_of_weight_0_is_as_if_it_were_not_there():
     Z[::4] *= 100.0
     weights[::4] = 0.0
     sets = rv.OptimalitySet(problem, problem.solve(rng.uniform(1, 2, (20, 12))).x)
-    sets.weights = weights
+    sets = sets.replaced(weights=weights)
     there, entries = np.flatnonzero(weights), rng.standard_normal((20, 12, 2))
     for make, data in (
         (LinearModel, Z),
@@ -352,6 +352,6 @@ def test_a_sample_of_weight_0_is_as_if_it_were_not_there():
         pocs(other, np.asarray(data)[there], sets[there], max_iter=15)
         new = rng.standard_normal((5, *np.shape(data)[1:]))
         assert (one.predict_cost(new) == other.predict_cost(new)).all()
-    sets.weights = np.zeros(20)
+    sets = sets.replaced(weights=np.zeros(20))
     with pytest.raises(rv.InputError, match="zero for every sample"):
         pocs(LinearModel(), Z, sets)

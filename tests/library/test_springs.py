@@ -7,6 +7,7 @@ from test_forms import AGREE, EMPTY, FORMS, GRID, KNOWN, N, decisions
 import revealed as rv
 from revealed import CostForm, InputError, OptimalitySet, ProjectionStatus
 from revealed._common.conic import ConicAnswer
+from revealed.projection.lifting import lifting_of
 from revealed.projection.parametric import dispatch as formed
 from revealed.projection.parametric.conditions import Conditions, matrix_of
 from revealed.projection.parametric.conic import build_program, residual_of
@@ -78,7 +79,7 @@ def test_many_parameters_may_miss_softly():
     form, rng = CostForm.vertices(big), np.random.default_rng(24)
     X = big.solve(rng.random((6, big.n_variables)) + 0.1).x
     sets = OptimalitySet(big, X, 0.3, form=form, soft=100.0)
-    assert sets.lifted is None, "few enough parameters to be told by directions"
+    assert lifting_of(sets) is None, "few enough parameters to be told by directions"
     q = rng.random((6, 20))
     kernel, conic = (rv.project(q, sets, method=m) for m in ("kernel", "clarabel"))
     assert kernel.solved.all()
@@ -133,7 +134,8 @@ def test_a_form_that_only_moves_keeps_the_metric():
     X = joint.solve(joint.pack(rng.normal(size=(4, 3)), np.repeat(Q[None], 4, axis=0))).x
     moved = CostForm(2.0 * np.eye(p), rng.normal(size=p))
     plain, formed_ = OptimalitySet(joint, X, 0.1), OptimalitySet(joint, X, 0.1, form=moved)
-    assert np.allclose(formed_.metric.alpha, 4.0 * plain.metric.alpha)
+    alpha, four = (lifting_of(sets).metric.alpha for sets in (plain, formed_))
+    assert np.allclose(four, 4.0 * alpha)
     q = rng.normal(size=(4, p))
     near = rv.project(moved.costs(q), plain)
     again = rv.project(q, formed_)

@@ -26,6 +26,7 @@ from ..errors import InputError, MissingDependencyError
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
+from ..problems.convex import ConvexProgram
 from ..problems.linear import LinearProgram
 from ..problems.quadratic import QuadraticProgram
 from .contexts import Ragged
@@ -287,7 +288,7 @@ def constraints(sets: Sets) -> str:
     total, size = hashlib.sha256(), ""
     for here, own in _groups(sets):
         _add(total, here, *_conditions(own))
-        eq, ub = own.problem.eq_rows.shape[0], own.problem.ub_rows.shape[0]
+        eq, ub, _ = own.problem.shape
         size = f"{own.problem.n_variables} variables, {eq} equalities, {ub} inequalities"
     if isinstance(sets, MixedSets):
         size = f"{len(sets.parts)} problems"
@@ -308,13 +309,13 @@ def shared_rows(problem: Any) -> str:
 
 
 def _groups(sets: Sets) -> Iterable[tuple[Any, OptimalitySet]]:
-    return sets.groups() if isinstance(sets, MixedSets) else [(None, sets)]
+    return sets.groups() if isinstance(sets, MixedSets) else [(None, sets)]  # pyright: ignore
 
 
 def _conditions(sets: OptimalitySet) -> Iterator[Any]:
     """Rows, bounds and what binds; the form; the objective as given, else its gradient."""
     problem, rows, form = sets.problem, sets.rows, sets.form
-    yield from (type(problem).__name__, sets.soft, problem.semidefinite_block)
+    yield from (type(problem).__name__, sets.soft, sets.semidefinite_block)
     yield from (rows.eq_rows, rows.ub_rows, rows.b_eq, rows.b_ub, rows.lb, rows.ub)
     yield from (sets.entry_state, sets.row_active)
     if form is not None:
@@ -325,8 +326,9 @@ def _conditions(sets: OptimalitySet) -> Iterator[Any]:
         # Functions have no bytes to compare: what they say at the decisions stands for them.
         if sets.gradient is not None:
             yield from (sets.gradient.rows, sets.gradient.offset)
-        for cone in getattr(problem, "cones", ()):
-            yield from cone.conic()
+        if isinstance(problem, ConvexProgram):
+            for cone in problem.cones:
+                yield from cone.conic()
 
 
 def _add(total: Any, *parts: Any) -> None:

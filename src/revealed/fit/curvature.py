@@ -50,8 +50,8 @@ def has_metric(model: ConvexModel, evaluator: Evaluator) -> bool:
         isinstance(sets, OptimalitySet)
         and sets.is_plain
         and len(model.point) <= LARGEST
-        and not sets.problem.eq_rows.per_instance
-        and not sets.problem.ub_rows.per_instance
+        and not sets.rows.eq_rows.per_instance
+        and not sets.rows.ub_rows.per_instance
     )
 
 
@@ -65,7 +65,7 @@ def price_of_metric(model: ConvexModel, features: Any, evaluator: Evaluator) -> 
     sets: Any = evaluator.sets
     rows = _rows_of(sets)
     N, m, n = len(model.point), sets.row_active.shape[1], sets.problem.n_variables
-    m += sets.problem.eq_rows.shape[0]
+    m += sets.rows.eq_rows.shape[0]
     chosen, draws = _some_samples(len(sets), evaluator.loss.count, FEW, 0)
     Q, own, near = evaluator.sample(model, features[chosen], chosen, draws)
     moves, held = _active(rows, Q, own, near)
@@ -112,7 +112,7 @@ def sampled_metric(
 
 def _rows_of(sets: OptimalitySet) -> sparse.csr_array:
     """(m, n) the rows of all constraints, equalities first."""
-    both = (sets.problem.eq_rows, sets.problem.ub_rows)
+    both = (sets.rows.eq_rows, sets.rows.ub_rows)
     return sparse.csr_array(sparse.vstack([rows.matrix(0) for rows in both]))
 
 
@@ -158,7 +158,7 @@ def _active(
     residual = Q - near.point
     longest = np.abs(residual).max(axis=1, keepdims=True, initial=0.0)
     moves = (own.entry_state == EntryState.FREE) | (np.abs(residual) > MOVES * (longest + 1e-300))
-    m_eq = own.problem.eq_rows.shape[0]
+    m_eq = own.rows.eq_rows.shape[0]
     held = np.asarray((moves @ abs(A).T) > 0)
     extra = near.multipliers[:, m_eq:] - own.margins[:, None]
     held[:, m_eq:] &= own.row_active & (extra > MOVES * (1.0 + np.abs(near.multipliers[:, m_eq:])))

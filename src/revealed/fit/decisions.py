@@ -115,6 +115,11 @@ def weighed(sets: Sets, weights: np.ndarray) -> Sets:
             "`sample_weight` is for samples of one problem; sets of several count by the weights "
             "of their parts."
         )
+    if not isinstance(sets, OptimalitySet):
+        raise InputError(
+            "`sample_weight` is for sets built by OptimalitySet; give these sets weights of their "
+            "own."
+        )
     return sets.replaced(weights=sets.weights * (weights / weights.max()))
 
 

@@ -342,7 +342,8 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         if isinstance(sets, MixedSets):
             predicted = _filled_up(self.predict(Z, problem=sets), decisions.shape[1])
         else:
-            own, form = (None, None) if sets is None else (sets.problem, sets.form)
+            own = None if sets is None else sets.problem
+            form = sets.form if isinstance(sets, OptimalitySet) else None
             found = self._decisions(Z, own, form, len(decisions))
             predicted = to_float64(found, "predict(Z)")
         check_length(len(predicted), len(decisions))
@@ -584,7 +585,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
 
         full = self._solver in ("armijo", "preconditioned")
         return SmoothedProjectionLoss(
-            sets.problem,
+            sets.problem,  # pyright: ignore[reportArgumentType]  (the loss checks it)
             None,
             sigma=self.loss_.noise,
             n_samples=self.loss_.draws,
@@ -613,8 +614,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
             if isinstance(sets, MixedSets):
                 x = _filled_up(sets.solve(w, threads=self.threads), sets.decisions.shape[1])
             else:
-                costs = w if sets.form is None else sets.form.costs(w)
-                x = sets.problem.solve(costs, threads=self.threads).x
+                x = sets.solve(w, threads=self.threads).x
             missed = (x - sets.decisions) / unit
             return {"decision_loss": float((missed**2).sum(axis=1).mean())}
 

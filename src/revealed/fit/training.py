@@ -126,6 +126,7 @@ def erm(
     module = model.module()
     if loss is None:  # no margin of its own: the loss takes that of the sets
         problem = sets.parts[0].problem if isinstance(sets, MixedSets) else sets.problem
+        assert problem is not None
         loss = ProjectionLoss(problem, None, power=s.power, delta=s.delta, threads=s.threads)
     objective = Objective(module, loss, model.ridge, _truth(true_costs, loss, size, there))
     stepper = make_stepper(

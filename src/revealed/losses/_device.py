@@ -76,10 +76,7 @@ class OnDevice:
 
     def projection(self) -> Projection | None:
         """Of the last call, in numpy arrays."""
-        if self._last is None:
-            return None
-        names = Projection.__dataclass_fields__
-        return Projection(*(getattr(self._last, name).cpu().numpy() for name in names))
+        return None if self._last is None else self._last.each(lambda part: part.cpu().numpy())
 
     def size(self) -> np.ndarray | None:
         """(B,) as from `length_of`."""

@@ -111,7 +111,7 @@ class ProjectionLoss(DecisionLoss):
         warm_start: bool = True,
         threads: int | None = None,
     ) -> None:
-        super().__init__(problem, reduction=reduction)
+        super().__init__(problem, reduction=reduction)  # pyright: ignore[reportArgumentType]
         check_power(power)
         check_delta(delta)
         self.margin, self.form = _one_margin(margin), form
@@ -199,7 +199,7 @@ class ProjectionLoss(DecisionLoss):
             f"reduction={self.reduction!r}"
         )
 
-    def _sets(self, decisions: Any, index: Any, size: int) -> CostSet:
+    def _sets(self, decisions: Any, index: Any, size: int) -> Any:
         if not isinstance(decisions, CostSet):
             problem = own_instances(self.problem, index, size)
             margin, form = 1.0 if self.margin is None else self.margin, self.form

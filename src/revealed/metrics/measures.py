@@ -36,6 +36,7 @@ from .._common.device import is_cuda
 from ..errors import InputError
 from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
+from ..problems.protocol import Problem
 from ..problems.solution import SolveStatus
 from ..projection import project
 from .batch import (
@@ -63,7 +64,7 @@ BLANK = 1e-8
 """A projected cost below this share of the predicted one has no direction left."""
 
 
-def decision_loss(problem: Any, *, costs: Any, decisions: Any) -> Any:
+def decision_loss(problem: Problem, *, costs: Any, decisions: Any) -> Any:
     """(B,): |x(c) - x*|^2. For 0/1 decisions, the number of entries that differ."""
     case = case_of(problem, costs, decisions, stay=True, linear=False)
     return case.restore(_squared_difference(decide(case), case.decisions))
@@ -105,7 +106,7 @@ def optimal(problem: LinearProgram, *, costs: Any, decisions: Any = None, true_c
     return case.restore(1.0 * (regret <= TIE * terms))
 
 
-def exact(problem: Any, *, costs: Any, decisions: Any) -> Any:
+def exact(problem: Problem, *, costs: Any, decisions: Any) -> Any:
     """(B,): 1 where the oracle's x(c) is x*, else 0; where decisions tie that is luck.
 
     Plain and quick. `accuracy` gives each of several tied decisions its chance.
@@ -156,7 +157,7 @@ def normalised_suboptimality_loss(problem: LinearProgram, *, costs: Any, decisio
 
 
 def in_set(
-    problem: Any,
+    problem: Problem,
     *,
     costs: Any,
     decisions: Any,
@@ -318,7 +319,7 @@ def _noise(draws: int, n: int, seed: int) -> np.ndarray:
 
 def _chance(one: Case, noise: np.ndarray, tol: float) -> float:
     """The share of draws in which the decision of this instance is the best."""
-    problem = one.problem[np.zeros(len(noise), np.int64)]
+    problem: Any = one.problem[np.zeros(len(noise), np.int64)]
     unit = one.costs / _largest(one.costs)[:, None]
     answer = problem.solve(unit + NOISE * noise)
     if (answer.status == SolveStatus.UNBOUNDED).any():

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..errors import InputError
+from ..problems.protocol import Problem
 
 POLICIES = ("refuse", "repair", "weigh")
 HALF = 0.01
@@ -14,7 +13,7 @@ HALF = 0.01
 
 
 def settle(
-    problem: Any, X: np.ndarray, tol: float, policy: str
+    problem: Problem, X: np.ndarray, tol: float, policy: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Decisions (B, n) that obey the constraints as far as the policy sees to it, how far each was
     moved (B,), and what it is to count (B,)."""

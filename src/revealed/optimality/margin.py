@@ -11,7 +11,7 @@ from .kinds import Conditions
 
 
 def largest_margins(at: Conditions, costs: np.ndarray) -> np.ndarray:
-    """(B,) margins of costs (B, n), the gradients of the objective; see `max_margin` of the sets."""
+    """(B,) margins of costs (B, n), gradients of the objective; see `max_margin` of the sets."""
     return np.array([_largest_margin(at, cost, b) for b, cost in enumerate(costs)])
 
 

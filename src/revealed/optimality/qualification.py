@@ -52,7 +52,7 @@ def qualified(
     rest = np.flatnonzero(~result)
     if rest.size and not _mean_is_inside(problem, X, tol):
         for b in rest:
-            corners = [] if normals is None else normals.of(b)
+            corners = [] if normals is None else normals.of(int(b))
             here = active.row_active[b], active.entry_state[b]
             result[b] = _leads_inside(rows[np.array([b])], *here, corners, straight)
     else:

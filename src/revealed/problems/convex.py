@@ -17,6 +17,7 @@ import numpy as np
 from .._common.affine import AffineMap
 from .._common.arrays import as_choice, as_costs
 from .._common.records import Record
+from .._common.rows import Rows
 from ..errors import InputError, ShapeError
 from .cones import Normals, SecondOrderCone, SemidefiniteCone
 from .derivatives import (
@@ -106,11 +107,26 @@ class ConvexProgram(Record, SmoothProblem):
     start: np.ndarray | None
     semidefinite_block = None
     structure = None
-    n_variables = property(lambda self: self.constraints.n_variables)
-    n_instances = property(lambda self: self.constraints.n_instances)
-    eq_rows = property(lambda self: self.constraints.eq_rows)
-    ub_rows = property(lambda self: self.constraints.ub_rows)
-    shape = property(lambda self: self.constraints.shape)
+
+    @property
+    def n_variables(self) -> int:
+        return self.constraints.n_variables
+
+    @property
+    def n_instances(self) -> int | None:
+        return self.constraints.n_instances
+
+    @property
+    def eq_rows(self) -> Rows:
+        return self.constraints.eq_rows
+
+    @property
+    def ub_rows(self) -> Rows:
+        return self.constraints.ub_rows
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.constraints.shape
 
     # --- use ---------------------------------------------------------------------------------
 

@@ -88,14 +88,38 @@ class QuadraticProgram(Record, SmoothProblem):
 
     # --- the constraints, as of a LinearProgram ----------------------------------------------
 
-    n_variables = property(lambda self: self.constraints.n_variables)
-    eq_rows = property(lambda self: self.constraints.eq_rows)
-    ub_rows = property(lambda self: self.constraints.ub_rows)
-    b_eq = property(lambda self: self.constraints.b_eq)
-    b_ub = property(lambda self: self.constraints.b_ub)
-    lb = property(lambda self: self.constraints.lb)
-    ub = property(lambda self: self.constraints.ub)
-    shape = property(lambda self: self.constraints.shape)
+    @property
+    def n_variables(self) -> int:
+        return self.constraints.n_variables
+
+    @property
+    def eq_rows(self) -> Rows:
+        return self.constraints.eq_rows
+
+    @property
+    def ub_rows(self) -> Rows:
+        return self.constraints.ub_rows
+
+    @property
+    def b_eq(self) -> np.ndarray:
+        return self.constraints.b_eq
+
+    @property
+    def b_ub(self) -> np.ndarray:
+        return self.constraints.b_ub
+
+    @property
+    def lb(self) -> np.ndarray:
+        return self.constraints.lb
+
+    @property
+    def ub(self) -> np.ndarray:
+        return self.constraints.ub
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.constraints.shape
+
     structure = None
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, ShapeError
-from ..optimality.protocol import PROJECTORS, CostSet, ProjectionOptions
+from ..optimality.protocol import PROJECTORS, CostSet, ProjectionOptions, check_sets
 from .result import Projection
 
 
@@ -41,11 +41,7 @@ def project(
     read back, so costs that are not finite end unsolved instead of being refused, and what the
     kernels leave above `tol` stays so.
     """
-    if not isinstance(sets, CostSet):
-        raise InputError(
-            f"`sets` must be an OptimalitySet; got {type(sets).__name__}. "
-            "Build one with rv.OptimalitySet(problem, decisions)."
-        )
+    check_sets(sets)
     options = ProjectionOptions(
         method=method,
         tol=tol,

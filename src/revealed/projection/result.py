@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.arrays import loaded_torch, to_float64
+from .._common.arrays import is_torch, loaded_torch, to_float64
 from ..errors import InputError
 
 
@@ -77,11 +77,25 @@ class Projection:
     multipliers: Any
     """(B, m_eq + m_ub) v of the equalities, then mu >= 0 of the inequalities; pass the whole
     projection as `warm_start` to the next one."""
+    bound: Any = None
+    """(B,) a proved lower bound on the distance, from projectors that have one where the projection
+    is not exact; read `lower_bound`."""
 
     @property
     def lower_bound(self) -> Any:
-        """(B,) the set is at least this far away: `distance` where solved, else 0."""
-        return self.distance * self.solved
+        """(B,) what the distance from the set is at least: `distance` where the projection is exact
+        or the set proved to be empty, elsewhere what the projector proved, or 0."""
+        if self.bound is not None:
+            return self.bound
+        known = (self.status == ProjectionStatus.SOLVED) | (self.status == ProjectionStatus.EMPTY)
+        if is_torch(self.distance):
+            return self.distance.masked_fill(~known, 0.0)
+        return np.where(known, self.distance, 0.0)
+
+    def each(self, function: Callable[[Any], Any]) -> Projection:
+        """The same projection with `function` applied to every array."""
+        parts = (getattr(self, name) for name in self.__dataclass_fields__)
+        return type(self)(*(None if part is None else function(part) for part in parts))
 
     @property
     def relaxed(self) -> Projection:
@@ -95,16 +109,10 @@ class IntegerProjection(Projection):
     `outer`, which is nearer, explains the decision against all alternatives found so far. They are
     the same where `solved`: the oracle then proved that no alternative is left out."""
 
-    outer: Any
-    """(B, n)"""
-    bound: Any
-    """(B,) the distance of `outer`, proved by its multipliers: no point of the set is nearer."""
-    calls: Any
+    outer: Any = None
+    """(B, n) at the distance `lower_bound`."""
+    calls: Any = None
     """(B,) of the oracle."""
-
-    @property
-    def lower_bound(self) -> Any:
-        return self.bound
 
     @property
     def relaxed(self) -> Projection:
@@ -113,12 +121,16 @@ class IntegerProjection(Projection):
         return replace(self, point=self.outer, distance=self.bound)
 
 
+ARRAYS = tuple(name for name in Projection.__dataclass_fields__ if name != "bound")
+"""The arrays that every projection has."""
+
+
 def as_given(p: Projection, restore: Callable[[np.ndarray], Any]) -> Projection:
     """A projection in float64 in the caller's own kind and dtype, judged as it arrives there:
     `solved` only where the point has survived the cast."""
     if restore(p.point) is p.point:  # numpy in, numpy out
         return p
-    cast = type(p)(*(restore(getattr(p, name)) for name in type(p).__dataclass_fields__))
+    cast = p.each(restore)
     if _dtype_of(cast.point) == "float64":
         return cast
     after, distance = (to_float64(a, "point") for a in (cast.point, cast.distance))

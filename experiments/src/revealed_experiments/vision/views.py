@@ -154,9 +154,8 @@ def sets_in(views: list[View], sets: OptimalitySet) -> OptimalitySet:
     """The sets of N decisions in every view, K N of them: what was read off a decision moves along
     with its edges."""
     result = sets[np.tile(np.arange(len(sets)), len(views))]
-    result.decisions = decisions_in(views, sets.decisions)
-    result.entry_state = decisions_in(views, sets.entry_state)
-    return result
+    states = decisions_in(views, sets.entry_state)
+    return result.as_plain(result.rows, decisions_in(views, sets.decisions), states)
 
 
 # --- on a device ---------------------------------------------------------------------------------

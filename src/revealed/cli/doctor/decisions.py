@@ -118,7 +118,7 @@ def _vertices(case: Case, sets: OptimalitySet, rows: np.ndarray) -> list[Finding
 def _ranks(sets: OptimalitySet) -> np.ndarray | None:
     """(B, 3) free entries, their rank among the rows that hold with equality, and the number of
     those rows that are independent; None where that is too large to compute."""
-    problem = sets.problem
+    problem = sets.rows
     eq, ub = problem.eq_rows.matrix(0).toarray(), problem.ub_rows.matrix(0).toarray()
     pattern = np.hstack([sets.entry_state, sets.row_active.astype(np.int8)])
     _, first, which = np.unique(row_codes(pattern), return_index=True, return_inverse=True)

@@ -78,7 +78,7 @@ def cost_ranges(
 
 def _farthest(sets: OptimalitySet, cost: np.ndarray, j: int, way: float) -> float:
     """max t  s.t.  cost + way t e_j = A_eq^T v - A_ub^T mu + s, s and mu on their side; t >= 0."""
-    problem, active = sets.problem, sets.row_active[0]
+    problem, active = sets.rows, sets.row_active[0]
     eq = problem.eq_rows.matrix(0).toarray()
     ub = problem.ub_rows.matrix(0).toarray()[active]
     size = max(float(np.abs(cost).max(initial=0.0)), 1e-300)

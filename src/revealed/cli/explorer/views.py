@@ -107,8 +107,9 @@ class Explorer:
         other limits than its own forbid it."""
         taken, sets = self.samples.decisions[b], self._sets[[b]]
         if self.model.limits:
-            allowed = problem is not None and problem.constraint_violation(taken[None])[0] <= SAME
-            sets = OptimalitySet(problem, taken[None], 0.0) if allowed else None
+            sets = None
+            if problem is not None and problem.constraint_violation(taken[None])[0] <= SAME:
+                sets = OptimalitySet(problem, taken[None], 0.0)
         answer = None if sets is None else project(costs, sets)
         known = answer is not None and best is not None
         return {

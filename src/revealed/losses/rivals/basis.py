@@ -107,7 +107,7 @@ def bases_of(sets: OptimalitySet, reduced: np.ndarray | None, device: torch.devi
     one at a bound, else a fixed one. Given reduced costs (B, n + m) that prove the decision
     optimal, the columns at a bound are chosen so that those of the basis prove it too.
     """
-    problem = sets.problem
+    problem = sets.rows
     rows = dense_rows(problem, torch.device("cpu")).numpy()
     m, n = rows.shape[1:]
     state = _states(sets, n, m)

@@ -5,7 +5,6 @@ Letters: B samples, n cost entries.
 
 from __future__ import annotations
 
-import copy
 import warnings
 
 import numpy as np
@@ -127,9 +126,7 @@ def _cones(batch: Batch) -> OptimalitySet:
     """The sets of the decisions, without a margin."""
     if batch.sets is None:
         return OptimalitySet(batch.problem, batch.decisions, 0.0)
-    cones = copy.copy(batch.sets)
-    cones.margins = np.zeros(len(cones))
-    return cones
+    return batch.sets.replaced(margins=np.zeros(len(batch.sets)))
 
 
 def _cosine_loss(costs: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:

@@ -45,17 +45,17 @@ def mean_generator(sets: OptimalitySet) -> Tensor:
 
     An equality contributes two that cancel, so it only counts.
     """
-    rows = sets.problem.ub_rows
+    rows = sets.rows.ub_rows
     state, active = sets.entry_state, sets.row_active
     total = (state == EntryState.AT_LOWER).astype(float) - (state == EntryState.AT_UPPER)
     if rows.shape[0]:
-        dense = dense_rows(sets.problem, torch.device("cpu")).numpy()[:, -rows.shape[0] :]
+        dense = dense_rows(sets.rows, torch.device("cpu")).numpy()[:, -rows.shape[0] :]
         length = np.linalg.norm(dense, axis=2)
         weight = active / np.where(length > 0, length, 1.0)
         total = total - np.matmul(weight[:, None], dense)[:, 0]
     fixed = (state == EntryState.FIXED).sum(1)
     at_bound = (state != EntryState.FREE).sum(1) - fixed
-    count = 2 * (sets.problem.eq_rows.shape[0] + fixed) + at_bound + active.sum(1)
+    count = 2 * (sets.rows.eq_rows.shape[0] + fixed) + at_bound + active.sum(1)
     return torch.from_numpy(total / np.maximum(count, 1)[:, None])
 
 
@@ -63,7 +63,7 @@ def _polar(sets: OptimalitySet, device: torch.device) -> Form:
     """The constraints on the move, in standard form."""
     state = torch.from_numpy(sets.entry_state).to(device)
     binds = torch.from_numpy(sets.row_active).to(device)
-    rows = add_slacks(dense_rows(sets.problem, device), binds.shape[1])
+    rows = add_slacks(dense_rows(sets.rows, device), binds.shape[1])
     fixed = state == EntryState.FIXED
     low = torch.where(fixed | (state == EntryState.AT_LOWER), 0.0, -torch.inf).to(rows)
     high = torch.where(fixed | (state == EntryState.AT_UPPER), 0.0, torch.inf).to(rows)

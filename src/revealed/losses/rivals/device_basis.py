@@ -42,7 +42,7 @@ def bases_on_device(sets: DeviceSets) -> Bases:
 
 def _all_bases(sets: DeviceSets) -> Bases:
     whole = DeviceSets(sets.table)
-    rows = dense_rows(sets.table.host.problem, sets.device)
+    rows = dense_rows(sets.table.host.rows, sets.device)
     m, n = rows.shape[1:]
     places = _places(rows)
     copied = m * (n + m) if len(rows) > 1 else 0  # the columns of each decision's own matrix

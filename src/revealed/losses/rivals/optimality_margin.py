@@ -132,8 +132,8 @@ def _proof(sets: OptimalitySet, costs: np.ndarray) -> np.ndarray:
     are the proof. It need not come from a basis: `bases_of` moves it to one.
     """
     y = np.array(project(costs, sets).multipliers)
-    y[:, sets.problem.eq_rows.shape[0] :] *= -1.0  # mu of a row <= is minus its multiplier here
-    rows = dense_rows(sets.problem, torch.device("cpu")).numpy()
+    y[:, sets.rows.eq_rows.shape[0] :] *= -1.0  # mu of a row <= is minus its multiplier here
+    rows = dense_rows(sets.rows, torch.device("cpu")).numpy()
     return np.hstack([costs - np.matmul(y[:, None], rows)[:, 0], -y])
 
 

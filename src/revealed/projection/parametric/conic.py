@@ -230,6 +230,7 @@ def _limits(one: OptimalitySet, sizes: list[int], scale: float) -> list[Part]:
 
 def _semidefinite(one: OptimalitySet, sizes: list[int], scale: float) -> Part:
     """A block of the problem's parameters as a positive semidefinite matrix."""
+    assert one.semidefinite_block is not None
     start, order = one.semidefinite_block
     cone = ("semidefinite", order)
     stop = start + rows_of(cone)

@@ -253,7 +253,7 @@ def _obeys(sets: OptimalitySet, point: np.ndarray) -> np.ndarray:
         ):
             size = WITHIN * np.maximum(np.abs(value).max(axis=1, initial=0.0), 1e-300)[:, None]
             good &= ((value >= low - size) & (value <= high + size)).all(axis=1)
-    if is_semidefinite(sets):
+    if sets.semidefinite_block is not None:
         good &= _has_no_negative_eigenvalue(parameters, *sets.semidefinite_block)
     return good
 

@@ -87,7 +87,7 @@ def _groups(sets: OptimalitySet) -> list[Limit]:
         ):
             if np.isfinite(low).any() or np.isfinite(high).any():
                 groups.append(Limit(own, slice(None), low.shape[-1], _box(low, high)))
-    if is_semidefinite(sets):
+    if sets.semidefinite_block is not None:
         start, order = sets.semidefinite_block
         width = order * (order + 1) // 2
         own = None if form is None else form.map

@@ -10,7 +10,6 @@ Letters: B instances, n cost entries.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +29,7 @@ from ..cpu.verify import UNPROVED, prove
 from ..plain import METHODS as PROJECTED
 from ..plain import project_rows
 from ..project import check_options
-from ..result import Projection, ProjectionStatus
+from ..result import ARRAYS, Projection, ProjectionStatus
 from .launch import Launch, Start, launch_all
 from .plan import WIDEST
 from .sets import DeviceSets
@@ -154,7 +153,7 @@ def project_tensors(costs: Any, sets: DeviceSets, options: ProjectionOptions) ->
 
 def _as_given(p: Projection, dtype: torch.dtype) -> Projection:
     """`result.as_given` without reading back."""
-    cast = _each(p, lambda part: part.to(dtype) if part.is_floating_point() else part)
+    cast = p.each(lambda part: part.to(dtype) if part.is_floating_point() else part)
     size = torch.linalg.vector_norm(p.point, dim=1)
     off = torch.linalg.vector_norm(cast.point.double() - p.point, dim=1)
     fits = (off <= torch.finfo(dtype).eps * size) & cast.distance.isfinite()
@@ -186,11 +185,7 @@ def _by_cpu(
     warm = None if start is None or not bool(start.isfinite().all()) else start.numpy()
     options = ProjectionOptions(tol=tol, max_iter=max_iter, warm_start=warm, threads=threads)
     p = project_rows(costs.to(torch.float64).numpy(), sets.on_host(), options)
-    return _each(p, torch.from_numpy)
-
-
-def _each(p: Projection, function: Callable[[Any], Any]) -> Projection:
-    return Projection(*(function(getattr(p, name)) for name in Projection.__dataclass_fields__))
+    return p.each(torch.from_numpy)
 
 
 def _read_start(warm_start: Any, places: Tensor | None, sets: DeviceSets) -> Start | None:
@@ -232,7 +227,7 @@ def _empty(costs: Tensor, sets: DeviceSets) -> Projection:
 def _check_room(out: Projection, costs: Tensor, sets: DeviceSets) -> None:
     """Refuse an answer to overwrite that a kernel could write beyond the end of."""
     nothing = _empty(costs[:0], sets)
-    for name in Projection.__dataclass_fields__:
+    for name in ARRAYS:
         there, like = getattr(out, name), getattr(nothing, name)
         shape = (len(costs), *like.shape[1:])
         fits = (
@@ -249,6 +244,6 @@ def _check_room(out: Projection, costs: Tensor, sets: DeviceSets) -> None:
 
 
 def _copied(answer: Projection, out: Projection) -> Projection:
-    for name in Projection.__dataclass_fields__:
+    for name in ARRAYS:
         getattr(out, name).copy_(getattr(answer, name))
     return out

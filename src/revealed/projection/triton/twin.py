@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..cpu.kernel import INTERIOR_STEPS, PATIENCE, QUICK_STEPS, SOFT_STEPS, STILL, plan_stages
 from ..cpu.newton import EXACT, MOVES, RIDGE, SLOPE, SOFT_SLOPE, SOFTENING, SPRING, TRIALS, Pace
-from ..result import Projection, ProjectionStatus
+from ..result import ARRAYS, Projection, ProjectionStatus
 from .lockstep import Factor, Instances, conditions, load_instances, residual
 from .sets import DeviceSets
 from .twin_interior import interior
@@ -36,8 +36,7 @@ def project_by_twin(
         some = slice(begin, begin + piece)
         first = None if start is None else start[some]
         parts.append(_project(costs[some], sets[some] if len(sets) else sets, tol, max_iter, first))
-    names = Projection.__dataclass_fields__
-    return Projection(*(torch.cat([getattr(p, name) for p in parts]) for name in names))
+    return Projection(*(torch.cat([getattr(p, name) for p in parts]) for name in ARRAYS))
 
 
 def _project(

@@ -149,7 +149,7 @@ class Entrants:
         }
 
     def _make(self, loss: Any, model: str) -> Callable[[Tensor], None]:
-        net = build_model(model, self.task.sets.problem, channels=self.task.kind.channels)
+        net = build_model(model, self.task.sets.rows, channels=self.task.kind.channels)
         net.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         on_device = self.task.sets.to(self.device)
         told: Any = loss if self.regime.costs == "own" else Moved(loss, self.table)

@@ -1,4 +1,6 @@
-"""Device, CPU kernel and slow reference side by side: `python -m revealed.projection.triton.check`.
+"""Device, CPU kernel and slow reference side by side.
+
+    python -m revealed_experiments.device.projection --large --netlib FOLDER
 
 The same inputs for every device and method, so that the tests on a machine without a GPU and the
 one command on a machine with one look at the same thing. Letters: B instances, n cost entries.
@@ -12,17 +14,21 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from ...optimality.sets import OptimalitySet
-from ...problems.linear import LinearProgram
-from ..cpu.reference import reference_projection
-from ..project import project
-from .run import project_on_device
-from .sets import DeviceSets
+from revealed.importers import read_mps
+from revealed.optimality.sets import OptimalitySet
+from revealed.problems import assignment, grid_matching, grid_shortest_path, knapsack
+from revealed.problems.linear import LinearProgram
+from revealed.projection import project
+from revealed.projection.cpu.reference import reference_projection
+from revealed.projection.triton.run import project_on_device
+from revealed.projection.triton.sets import DeviceSets
+
+from ..bench.projection.cases import perturbed
+from .interpreter import fix_interpreter
 
 AGREEMENT = 1e-7
 """Most that two answers may differ, in lengths of the move (at least 1e-3 of the cost)."""
@@ -66,8 +72,6 @@ class Row:
 
 def small_cases() -> Iterator[Case]:
     """A few of each kind; none takes the slow reference long."""
-    from ...problems import assignment, grid_matching, grid_shortest_path, knapsack
-
     rng = np.random.default_rng(5)
     yield _case("grid 5x5 right-down", grid_shortest_path(5, 5, directed="right-down"), rng)
     yield _case("grid 3x4, 8 neighbours", grid_shortest_path(3, 4, neighbors=8), rng)
@@ -83,8 +87,6 @@ def small_cases() -> Iterator[Case]:
 
 def large_cases(batch: int = 32) -> Iterator[Case]:
     """Grids up to 30 and boards up to 12."""
-    from ...problems import grid_matching, grid_shortest_path
-
     rng = np.random.default_rng(6)
     for side in (5, 8, 12, 18, 30):
         problem = grid_shortest_path(side, side, neighbors=8)
@@ -96,10 +98,6 @@ def large_cases(batch: int = 32) -> Iterator[Case]:
 
 def netlib_cases(folder: Path, names: list[str], batch: int = 4) -> Iterator[Case]:
     """NETLIB problems with their own cost moved by 10%, margin 0."""
-    from revealed_experiments.bench.projection.cases import perturbed
-
-    from ...importers import read_mps
-
     for name in names:
         model = read_mps(folder / f"{name}.mps.gz")
         problem, cost = model.problem, model.cost
@@ -226,25 +224,6 @@ def _netlib(place: Path) -> Iterator[Case]:
     return netlib_cases(place, names)
 
 
-def mend_interpreter() -> None:
-    """Let Triton's interpreter read numbers off arrays of one entry, which numpy 2.4 refuses."""
-    from triton.runtime import interpreter  # pyright: ignore[reportMissingImports]
-
-    original = interpreter._patch_lang_tensor
-
-    def patched(tensor: type, scope: Any) -> None:
-        original(tensor, scope)
-
-        def truth(self) -> bool:
-            data = self.handle.data
-            return bool(data.item()) if data.size == 1 else True
-
-        scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())  # pyright: ignore
-        scope.set_attr(tensor, "__bool__", truth)  # pyright: ignore
-
-    interpreter._patch_lang_tensor = patched
-
-
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -257,7 +236,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--save", type=Path, help="write the NETLIB cases to this file and end")
     options = parser.parse_args(arguments)
     if os.environ.get("TRITON_INTERPRET") == "1" and options.device == "cpu":
-        mend_interpreter()
+        fix_interpreter()
     cases = [*small_cases(), *(large_cases() if options.large else ())]
     if options.netlib:
         netlib = list(_netlib(options.netlib))

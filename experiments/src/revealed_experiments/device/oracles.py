@@ -1,4 +1,6 @@
-"""Paths by the device and by the CPU side by side: `python -m revealed.oracles.gpu.check`.
+"""Paths by the device and by the CPU side by side.
+
+    python -m revealed_experiments.device.oracles --large
 
 The same inputs for every device and method, so that the tests on a machine without a GPU and the
 one command on a machine with one look at the same thing. Letters: B instances, n cost entries.
@@ -15,10 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ...problems import grid_shortest_path, shortest_path
-from ...problems.linear import LinearProgram
-from ...problems.solution import SolveStatus
-from .paths import solve_paths_on_device
+from revealed.oracles.gpu.paths import solve_paths_on_device
+from revealed.problems import grid_shortest_path, shortest_path
+from revealed.problems.linear import LinearProgram
+from revealed.problems.solution import SolveStatus
+
+from .interpreter import fix_interpreter
 
 CLOSE = 1e-9
 """Most that two objectives may differ, where the largest cost times the path's length is 1."""
@@ -159,9 +163,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--large", action="store_true", help="batches of 300, grids of 12 and 18")
     options = parser.parse_args(arguments)
     if os.environ.get("TRITON_INTERPRET") == "1" and options.device == "cpu":
-        from ...projection.triton.check import mend_interpreter
-
-        mend_interpreter()
+        fix_interpreter()
     chosen = cases(300, (3, 6, 12, 18)) if options.large else cases()
     rows = [
         examine(case, options.device, options.method, dtype)
