@@ -93,9 +93,7 @@ def nearest_by_list(
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
     quadratic = sparse.eye_array(len(q), format="csc")
     cone = [clarabel.NonnegativeConeT(len(rows))]
-    solver = clarabel.DefaultSolver(
-        quadratic, -q, sparse.csc_array(-rows), -least, cone, settings
-    )
+    solver = clarabel.DefaultSolver(quadratic, -q, sparse.csc_array(-rows), -least, cone, settings)
     return np.array(solver.solve().x)
 
 

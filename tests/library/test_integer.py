@@ -257,9 +257,12 @@ def test_an_answer_that_cannot_be_right_is_refused_in_one_sentence(answer, told)
     own = rv.OracleProblem(lambda c: answer, 3)
     with pytest.raises(rv.InputError, match=told):
         own.solve(np.ones((1, 3)))
-    assert rv.OracleProblem(lambda c: answer, 3, on_error="fail").solve(
-        np.ones((2, 3))
-    ).status.tolist() == [SolveStatus.FAILED] * 2
+    assert (
+        rv.OracleProblem(lambda c: answer, 3, on_error="fail")
+        .solve(np.ones((2, 3)))
+        .status.tolist()
+        == [SolveStatus.FAILED] * 2
+    )
 
 
 def test_an_exception_of_the_function_is_told_with_its_instance():

@@ -15,6 +15,7 @@ from .._common.checks import positive_int
 from ..errors import InputError
 from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
+from ..problems.protocol import LinearObjective
 from ..projection import project
 from ..projection.distance import check_delta, check_power, length_of, value_and_gradient
 from ..projection.triton import on_device, project_on_device
@@ -47,6 +48,7 @@ class SmoothedProjectionLoss(RandomLoss):
     name = "smoothed"
     oracle_calls = "none"
     works_on_device = True
+    accepts = LinearObjective
 
     def __init__(
         self,

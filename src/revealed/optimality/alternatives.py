@@ -54,6 +54,8 @@ class Alternatives:
         """Of each group: decisions of one group have the same constraints."""
         self.cuts: list[np.ndarray] = []
         """Of each observed decision: places of its cuts among the points of its group."""
+        self.n_cuts = 0
+        """Of all observed decisions."""
         self.confirmed: set[int] = set()
         """Decisions that a caller's own oracle has returned for costs under which nothing else is
         as cheap."""
@@ -93,6 +95,7 @@ class Alternatives:
             if there.size:
                 return int(there[0])
             self.cuts[number] = np.append(self.cuts[number], place)
+            self.n_cuts += 1
             return len(self.cuts[number]) - 1
 
 

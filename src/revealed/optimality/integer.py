@@ -125,9 +125,7 @@ def _refuse(problem: IntegerProgram, X: np.ndarray, tol: float) -> None:
         )
 
 
-def _distance(
-    problem: IntegerProgram, X: np.ndarray, tol: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _distance(problem: IntegerProgram, X: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
     """g (B, n) of the distance from decisions X, and its least value (B,) at other decisions."""
     lb, ub = np.broadcast_to(problem.lb, X.shape), np.broadcast_to(problem.ub, X.shape)
     open_ = lb < ub

@@ -62,9 +62,7 @@ def solve_by_oracle(
     return packed(X, status, bound, C, restore)
 
 
-def _contradicted(
-    problem: OracleProblem, C: np.ndarray, X: np.ndarray, status: np.ndarray
-) -> None:
+def _contradicted(problem: OracleProblem, C: np.ndarray, X: np.ndarray, status: np.ndarray) -> None:
     """Take OPTIMAL back where another answer costs less, and remember these answers."""
     there = np.flatnonzero(status == SolveStatus.OPTIMAL)
     if not there.size:
