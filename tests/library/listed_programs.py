@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import clarabel
 import numpy as np
-import revealed as rv
 from scipy import sparse
+
+import revealed as rv
 
 KINDS = ("knapsack", "cover", "assignment", "tour", "general")
 

@@ -5,10 +5,10 @@ import time
 
 import numpy as np
 import pytest
+from listed_programs import KINDS, is_member, listed, nearest_by_list
+
 import revealed as rv
 from revealed.problems.solution import SolveStatus
-
-from listed_programs import KINDS, is_member, listed, nearest_by_list
 
 SEEDS = range(8)
 
@@ -70,7 +70,7 @@ def test_a_function_that_decides_gives_the_same_sets(kind):
 
 
 def test_batch_equals_loop():
-    problem, points, X, q = _case("knapsack", 5, size=12)
+    problem, _, X, q = _case("knapsack", 5, size=12)
     whole = rv.project(q, rv.OptimalitySet(problem, X))
     for b in range(len(q)):
         fresh, _ = listed("knapsack", 5)
@@ -174,7 +174,7 @@ def test_torch_comes_back_as_torch():
     np.testing.assert_allclose(near.point, rv.project(q, rv.OptimalitySet(problem, X)).point)
 
 
-# --- oracles that fail ------------------------------------------------------------------------------
+# --- oracles that fail ---------------------------------------------------------------------------
 
 
 def _liars(points, rng):
@@ -240,7 +240,7 @@ def test_a_slow_function_has_no_answer():
     assert (own.solve(np.ones((2, 3))).status == SolveStatus.LIMIT).all()
 
 
-# --- bad input --------------------------------------------------------------------------------------
+# --- bad input -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_an_exception_of_the_function_is_told_with_its_instance():
 
 def test_decisions_that_are_not_whole_or_not_feasible_are_refused():
     problem = rv.problems.binary_knapsack([2.0, 3.0, 4.0], 5.0)
-    with pytest.raises(rv.InfeasibleDecisionError, match="Decision 1 is not whole: entry 2 is 0.5"):
+    with pytest.raises(rv.InfeasibleDecisionError, match=r"1 is not whole: entry 2 is 0\.5"):
         rv.OptimalitySet(problem, [[1, 1, 0], [0, 1, 0.5]])
     with pytest.raises(rv.InfeasibleDecisionError, match="Decision 0 breaks its constraints"):
         rv.OptimalitySet(problem, [[1, 1, 1]])

@@ -22,8 +22,8 @@ from ..projection.distance import ROUNDED
 from .bound import lower_bound
 from .certificate import Certificate, Convergence, describe
 from .contexts import check_data
-from .cuts import minimize_over_cuts, needs_cuts
 from .curvature import has_metric, price_of_metric, sampled_metric
+from .cuts import minimize_over_cuts, needs_cuts
 from .decisions import counting
 from .evaluation import DistanceLoss, Evaluator
 from .history import History, StopReason

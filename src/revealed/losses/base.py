@@ -169,7 +169,8 @@ class DecisionLoss(torch.nn.Module):
         if isinstance(decisions, OptimalitySet):
             check_same_shape(decisions.problem, self.problem)
             x = np.require(decisions.decisions, requirements="W")  # as torch insists
-            return decisions.rows, torch.from_numpy(x).to(device), decisions
+            problem: Any = decisions.problem  # one of those that the loss accepts
+            return problem, torch.from_numpy(x).to(device), decisions
         problem = own_instances(self.problem, index, size)
         x = as_tensor64(decisions, self.problem.n_variables, "decisions", device)
         return problem, x, None

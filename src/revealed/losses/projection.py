@@ -115,8 +115,11 @@ class ProjectionLoss(DecisionLoss):
         delta: float = 1.0,
         reduction: str = "mean",
         warm_start: bool = True,
+        max_calls: int | None = None,
         threads: int | None = None,
     ) -> None:
+        if max_calls is not None:
+            check_whole(max_calls, "max_calls", 1)
         super().__init__(problem, reduction=reduction)  # pyright: ignore[reportArgumentType]
         check_power(power)
         check_delta(delta)

@@ -45,17 +45,18 @@ def solve_by_oracle(
     for rows in blocks:
         if time.monotonic() >= deadline or not rows.size:
             break
-        given = C[rows].copy() if problem.batched else C[rows[0]].copy()
-        answer = _called(problem, given, int(rows[0]), deadline)
+        first = int(rows[0])
+        given = C[rows] if problem.batched else C[first].copy()
+        answer = _called(problem, given, first, deadline)
         if answer is _LATE:
             continue
         for b, x in zip(rows, _decisions(problem, answer, rows), strict=True):
             told = None if x is None else _wrong(problem, x)
             if told is not None and problem.on_error == "raise":
                 raise InputError(f"The oracle's decision for instance {b} {told}")
-            ok = x is not None and told is None
-            status[b] = SolveStatus.OPTIMAL if ok else SolveStatus.FAILED
-            if ok:
+            status[b] = SolveStatus.FAILED
+            if x is not None and told is None:
+                status[b] = SolveStatus.OPTIMAL
                 X[b] = problem.rounded(x[None])[0]
     _contradicted(problem, C, X, status)
     bound = np.where(status == SolveStatus.OPTIMAL, (C * X).sum(axis=1), -np.inf)

@@ -185,8 +185,7 @@ def _stacked(rows: LinearProgram, b: int) -> tuple[Any, np.ndarray, np.ndarray]:
     from scipy import sparse
 
     parts = [part.matrix(b if part.per_instance else 0) for part in (rows.eq_rows, rows.ub_rows)]
-    A = sparse.vstack(parts, format="csr") if sum(p.shape[0] for p in parts) else parts[0]
-    A = sparse.csr_array(A)
+    A: Any = sparse.csr_array(sparse.vstack(parts))
     A.indptr, A.indices = A.indptr.astype(np.int32), A.indices.astype(np.int32)
     b_eq, b_ub = _of(rows.b_eq, b), _of(rows.b_ub, b)
     low = np.concatenate([b_eq, np.full(len(b_ub), -np.inf)])

@@ -139,7 +139,7 @@ class SubtourSolver:
             highs.setOptionValue(name, value)
         for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
             highs.setOptionValue(name, 1e-10)
-        A = sparse.csr_array(rows.A_eq)
+        A: Any = rows.A_eq
         model: Any = api.HighsLp()
         model.num_col_, model.num_row_ = A.shape[1], A.shape[0]
         model.col_cost_ = np.zeros(A.shape[1])

@@ -314,6 +314,8 @@ def _forced(state):
                     break
                 last, here = here, ahead
                 count += 1
+                if count > n:  # a node with three edges that are in leads into a circle
+                    return False
             if count < n and count > 2 and state[i, here] == 0:
                 _mark(state, i, here, -1)
                 changed = True

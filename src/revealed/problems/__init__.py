@@ -5,12 +5,12 @@ Each problem is a `LinearProgram`, with the structure its oracle knows, a `Quadr
 `Problem` is what any kind of problem offers.
 """
 
-from .catalogue.edge_orders import edge_order as edge_order
-from .catalogue.edge_orders import pyepo_edge_order as pyepo_edge_order
-from .catalogue.edge_orders import pyepo_edges as pyepo_edges
 from .catalogue.covers import facility_location as facility_location
 from .catalogue.covers import set_cover as set_cover
 from .catalogue.covers import shift_scheduling as shift_scheduling
+from .catalogue.edge_orders import edge_order as edge_order
+from .catalogue.edge_orders import pyepo_edge_order as pyepo_edge_order
+from .catalogue.edge_orders import pyepo_edges as pyepo_edges
 from .catalogue.knapsacks import binary_knapsack as binary_knapsack
 from .catalogue.knapsacks import knapsack as knapsack
 from .catalogue.markov import grid_world as grid_world

@@ -58,6 +58,9 @@ class IntegerProgram(Record, LinearObjective):
         that no row holds, such as "the edges form one tour".
     """
 
+    n_variables: int
+    n_parameters: int
+    n_instances: int | None
     relaxation: LinearProgram
     """The same rows and bounds, every variable continuous."""
     integer: np.ndarray
@@ -87,6 +90,9 @@ class IntegerProgram(Record, LinearObjective):
             )
         n = relaxation.n_variables
         self._set(
+            n_variables=n,
+            n_parameters=n,
+            n_instances=relaxation.n_instances,
             relaxation=relaxation,
             integer=integer_mask(integer, n),
             distance=distance_weights(distance, n),
@@ -109,12 +115,13 @@ class IntegerProgram(Record, LinearObjective):
         far in `incumbent` and a proved lower bound in `bound`. `start` (B, n) are feasible
         decisions that a solver may begin from.
         """
-        return ORACLES.of(self)(self, costs, time_limit=time_limit, threads=threads, start=start)
+        oracle: Any = ORACLES.of(self)
+        return oracle(self, costs, time_limit=time_limit, threads=threads, start=start)
 
-    n_variables = property(lambda self: self.relaxation.n_variables)
-    n_parameters = property(lambda self: self.relaxation.n_variables)
-    n_instances = property(lambda self: self.relaxation.n_instances)
-    shape = property(lambda self: self.relaxation.shape)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(m_eq, m_ub, n)"""
+        return self.relaxation.shape
 
     @property
     def lb(self) -> np.ndarray:
@@ -157,7 +164,8 @@ class IntegerProgram(Record, LinearObjective):
         """The problem of the chosen instances: an integer, slice, mask or integer array."""
         if self.n_instances is None:
             return self
-        return self.replaced(relaxation=self.relaxation[index])
+        rows = self.relaxation[index]
+        return self.replaced(relaxation=rows, n_instances=rows.n_instances)
 
     __iter__ = None
 

@@ -19,7 +19,7 @@ from ...optimality.sets import OptimalitySet
 from ...oracles.limits import deadline_after, seconds_until
 from ...problems.oracle_problem import OracleProblem
 from ..project import check_options, projected
-from ..result import IntegerProjection, ProjectionStatus, as_given
+from ..result import IntegerProjection, Projection, ProjectionStatus, as_given
 from .cone import nearest_in_cones
 from .separation import ask, cut_with_known
 
@@ -28,9 +28,7 @@ KNOWN_ROUNDS = 50
 """Cuts from decisions found before, tried one after the other, before the oracle is asked."""
 
 
-def project_integer(
-    costs: Any, sets: OptimalitySet, options: ProjectionOptions
-) -> IntegerProjection:
+def project_integer(costs: Any, sets: OptimalitySet, options: ProjectionOptions) -> Projection:
     """`project` for sets of whole decisions; `max_iter` is the most questions to the oracle for
     each sample, `warm_start` is not needed: the sets remember their cuts."""
     q, restore = as_costs(costs, sets.n_parameters, "costs")
