@@ -59,6 +59,7 @@ class Alternatives:
         self.confirmed: set[int] = set()
         """Decisions that a caller's own oracle has returned for costs under which nothing else is
         as cheap."""
+        self._last = np.empty((0, 0), np.int64)
         self._groups: dict[bytes, int] = {}
         self._numbers: dict[tuple[int, bytes], int] = {}
         self._lock = threading.Lock()
@@ -97,6 +98,21 @@ class Alternatives:
             self.cuts[number] = np.append(self.cuts[number], place)
             self.n_cuts += 1
             return len(self.cuts[number]) - 1
+
+    def last(self, number: np.ndarray, width: int) -> np.ndarray:
+        """(B, width) the cuts that held the last projection of each decision, -1 for none: where
+        the next one may begin."""
+        with self._lock:
+            if len(self._last) < len(self.cuts):
+                grown = np.full((2 * len(self.cuts), width), -1, np.int64)
+                grown[: len(self._last)] = self._last.reshape(len(self._last), width)
+                self._last = grown
+            return self._last[number]
+
+    def keep_last(self, number: np.ndarray, used: np.ndarray) -> None:
+        """Remember these cuts (B, width) for the next time."""
+        with self._lock:
+            self._last[number] = used
 
 
 def alternatives_of(problem: IntegerProgram) -> Alternatives:

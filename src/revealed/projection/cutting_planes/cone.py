@@ -22,6 +22,10 @@ _DEPENDENT = 1e-12
 """Of a cut's squared length: what must be left of it beside the cuts in use."""
 
 
+FEW = 64
+"""Cuts in use that are remembered for the next time."""
+
+
 class Nearest(NamedTuple):
     """Of R rows."""
 
@@ -29,36 +33,44 @@ class Nearest(NamedTuple):
     """(R, n)"""
     bound: np.ndarray
     """(R,) a lower bound on the distance, proved by the multipliers."""
+    used: np.ndarray
+    """(R, FEW) numbers of the cuts in use, among those of the row; -1 where there are fewer."""
 
 
 def nearest_in_cones(
-    q: np.ndarray, observed: np.ndarray, points: np.ndarray, cuts: list[np.ndarray]
+    q: np.ndarray,
+    observed: np.ndarray,
+    points: np.ndarray,
+    cuts: list[np.ndarray],
+    begin: np.ndarray,
 ) -> Nearest:
-    """Of costs q (R, n), each with cuts of its own among points (N, n)."""
+    """Of costs q (R, n), each with cuts of its own among points (N, n); `begin` (R, FEW) are cuts
+    that may be in use, as an earlier answer says."""
     ends = np.zeros(len(q) + 1, np.int64)
     np.cumsum([len(cut) for cut in cuts], out=ends[1:])
     places = np.concatenate(cuts) if len(cuts) else np.empty(0, np.int64)
-    point, bound = np.empty_like(q), np.empty(len(q))
-    _all_rows(q, observed, points, places, ends, point, bound)
-    return Nearest(point, bound)
+    near = Nearest(np.empty_like(q), np.empty(len(q)), np.array(begin))
+    _all_rows(q, observed, points, places, ends, *near)
+    return near
 
 
 @kernel
-def _all_rows(q, observed, points, places, ends, point, bound):
+def _all_rows(q, observed, points, places, ends, point, bound, used):
     for r in range(len(q)):
         own = places[ends[r] : ends[r + 1]]
-        bound[r] = _one_row(q[r], observed[r], points, own, point[r])
+        bound[r] = _one_row(q[r], observed[r], points, own, point[r], used[r])
 
 
 @kernel
-def _one_row(q, x, points, own, p):
-    """Fill in p; the lower bound on the distance."""
+def _one_row(q, x, points, own, p, known):
+    """Fill in p and the cuts in use; the lower bound on the distance."""
     n, count = len(q), len(own)
     p[:] = q
     largest = 0.0
     for j in range(n):
         largest = max(largest, abs(q[j]))
     if count == 0 or largest == 0.0:
+        known[:] = -1
         return 0.0
     length = np.empty(count)
     for k in range(count):
@@ -79,6 +91,29 @@ def _one_row(q, x, points, own, p):
     start = np.empty(most)  # <g_k, q> of the cuts in use
     m = 0
     refused = np.zeros(count, np.bool_)
+    for i in range(len(known)):
+        if known[i] < 0 or known[i] >= count or m == most:
+            break
+        used[m] = known[i]
+        _enter(points, own, x, q, used, m, gram, start)
+        m += 1
+    while m > 0:  # those that are still in use under these costs
+        target = np.empty(m)
+        if not _solve(gram, start, m, target):
+            m = 0
+            break
+        weight[:m] = 1.0
+        low = 0
+        for i in range(m):
+            if target[i] <= 0.0:
+                weight[i], low = 0.0, low + 1
+        if low == 0:
+            weight[:m] = target
+            for i in range(m):
+                for j in range(n):
+                    p[j] += weight[i] * (points[own[used[i]], j] - x[j])
+            break
+        m = _dropped(gram, start, used, weight, target, m)
     for _ in range(6 * count + 20):
         # the most violated cut
         worst, chosen = -_VIOLATED * size, -1
@@ -97,15 +132,7 @@ def _one_row(q, x, points, own, p):
         if chosen < 0 or m == most:
             break
         used[m], weight[m] = chosen, 0.0
-        start[m] = 0.0
-        for j in range(n):
-            start[m] += (points[own[chosen], j] - x[j]) * q[j]
-        for i in range(m + 1):
-            total = 0.0
-            for j in range(n):
-                total += (points[own[chosen], j] - x[j]) * (points[own[used[i]], j] - x[j])
-            gram[m, i] = total
-            gram[i, m] = total
+        _enter(points, own, x, q, used, m, gram, start)
         m += 1
         fresh = True
         while m > 0:
@@ -132,12 +159,28 @@ def _one_row(q, x, points, own, p):
         for i in range(m):
             for j in range(n):
                 p[j] += weight[i] * (points[own[used[i]], j] - x[j])
+    for i in range(len(known)):
+        known[i] = used[i] if i < m else -1
     along, squared = 0.0, 0.0
     for j in range(n):
         y = p[j] - q[j]
         along -= q[j] * y
         squared += y * y
     return max(along / np.sqrt(squared), 0.0) if squared > 0.0 else 0.0
+
+
+@kernel
+def _enter(points, own, x, q, used, m, gram, start):
+    """Fill in the products of cut number m in use with q and with those before it."""
+    start[m] = 0.0
+    for j in range(len(x)):
+        start[m] += (points[own[used[m]], j] - x[j]) * q[j]
+    for i in range(m + 1):
+        total = 0.0
+        for j in range(len(x)):
+            total += (points[own[used[m]], j] - x[j]) * (points[own[used[i]], j] - x[j])
+        gram[m, i] = total
+        gram[i, m] = total
 
 
 @kernel

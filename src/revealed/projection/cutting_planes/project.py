@@ -20,7 +20,7 @@ from ...oracles.limits import deadline_after, seconds_until
 from ...problems.oracle_problem import OracleProblem
 from ..project import check_options, projected
 from ..result import IntegerProjection, Projection, ProjectionStatus, as_given
-from .cone import nearest_in_cones
+from .cone import FEW, nearest_in_cones
 from .separation import ask, cut_with_known
 
 METHODS = ("auto",)
@@ -111,8 +111,10 @@ class _Rounds:
             here = rows[kind.group[rows] == group]
             cuts = [kind.alternatives.cuts[s] for s in kind.number[here]]
             points = kind.alternatives.points[group].rows
-            near = nearest_in_cones(self.t[here], kind.observed[here], points, cuts)
-            self.p[here], self.bound[here] = near
+            begin = kind.alternatives.last(kind.number[here], FEW)
+            near = nearest_in_cones(self.t[here], kind.observed[here], points, cuts, begin)
+            self.p[here], self.bound[here] = near.point, near.bound
+            kind.alternatives.keep_last(kind.number[here], near.used)
             self.used[here] = [len(cut) for cut in cuts]
 
     def _of(self, rows: np.ndarray) -> IntegerCosts:

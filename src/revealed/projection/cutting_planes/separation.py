@@ -53,17 +53,18 @@ def cut_with_known(p: np.ndarray, kind: IntegerCosts, used: np.ndarray) -> np.nd
         first = max(0, len(rows) - RECENT)
         value = p[here] @ rows[first:].T
         best = value.argmin(axis=1)
-        for r, place in zip(here, best, strict=True):
-            x = rows[first + place]
-            if is_cheaper(p[r], x, kind.observed[r]):
-                added[r] = kind.alternatives.cut(int(kind.number[r]), int(first + place)) >= used[r]
+        steps = rows[first + best] - kind.observed[here]
+        lower = are_cheaper(p[here], steps)
+        for r, place in zip(here[lower], first + best[lower], strict=True):
+            added[r] = kind.alternatives.cut(int(kind.number[r]), int(place)) >= used[r]
     return added
 
 
-def is_cheaper(p: np.ndarray, x: np.ndarray, observed: np.ndarray) -> bool:
-    """Whether x costs less than the observed decision, by more than rounding."""
-    step = x - observed
-    return float(p @ step) < -VIOLATED * float(np.linalg.norm(p) * np.linalg.norm(step))
+def are_cheaper(p: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """(R,) bool: whether other decisions, `steps` (R, n) from the observed ones, cost less than
+    these under p (R, n), by more than rounding."""
+    size = np.linalg.norm(p, axis=1) * np.linalg.norm(steps, axis=1)
+    return np.einsum("ij,ij->i", p, steps) < -VIOLATED * size
 
 
 def ask(
@@ -123,27 +124,23 @@ def _asked(
     tilt = share * np.abs(p).max(axis=1)
     costs = p + tilt[:, None] * kind.direction
     answer = kind.problem.solve(costs, time_limit=seconds, threads=threads, start=kind.observed)
-    size = len(p)
-    added, proved = np.zeros(size, bool), np.zeros(size, bool)
-    missing = np.full(size, np.inf)
-    for r in range(size):
-        x, own = answer.incumbent[r], kind.observed[r]
-        own_cost, optimal = float(costs[r] @ own), answer.status[r] == SolveStatus.OPTIMAL
-        missing[r] = max(own_cost - float(answer.bound[r]), 0.0)
-        if not np.isfinite(x).all():
-            continue
-        place = kind.alternatives.add(int(kind.group[r]), np.ascontiguousarray(x))
-        step = x - own
-        gain = own_cost - float(costs[r] @ x)
-        allowed = EXACT * float(np.linalg.norm(costs[r]) * np.linalg.norm(step))
-        if optimal and gain < -allowed:
-            missing[r] = np.inf  # its optimum costs more than a decision that is feasible
-        elif is_cheaper(p[r], x, own):
-            # A cut in use that is violated all the same: the oracle and the cone disagree.
-            added[r] = kind.alternatives.cut(int(kind.number[r]), place) >= used[r]
-        elif optimal:
-            proved[r] = True
-            missing[r] = max(gain, 0.0) if step.any() else 0.0
-            if step.any() and missing[r] == 0.0:
-                missing[r] = np.finfo(float).tiny  # tied or within the accuracy of a solver
-    return Answers(added, proved, missing, tilt, np.ones(size, np.int64))
+    X, own = np.asarray(answer.incumbent), kind.observed
+    there = np.isfinite(X).all(axis=1)
+    optimal = there & (np.asarray(answer.status) == SolveStatus.OPTIMAL)
+    steps = np.where(there[:, None], X - own, 0.0)
+    own_cost = np.einsum("ij,ij->i", costs, own)
+    gain = -np.einsum("ij,ij->i", costs, steps)
+    allowed = EXACT * np.linalg.norm(costs, axis=1) * np.linalg.norm(steps, axis=1)
+    wrong = optimal & (gain < -allowed)  # an optimum that costs more than a feasible decision
+    lower = there & ~wrong & are_cheaper(p, steps)
+    proved = optimal & ~wrong & ~lower
+    # Other decisions may be tied, or within the accuracy of a solver.
+    tied = np.where(steps.any(axis=1), np.maximum(gain, np.finfo(float).tiny), 0.0)
+    missing = np.maximum(own_cost - np.asarray(answer.bound), 0.0)
+    missing = np.where(wrong, np.inf, np.where(proved, tied, missing))
+    added = np.zeros(len(p), bool)
+    for r in np.flatnonzero(lower):
+        place = kind.alternatives.add(int(kind.group[r]), np.ascontiguousarray(X[r]))
+        # A cut in use that is violated all the same: the oracle and the cone disagree.
+        added[r] = kind.alternatives.cut(int(kind.number[r]), place) >= used[r]
+    return Answers(added, proved, missing, tilt, np.ones(len(p), np.int64))
