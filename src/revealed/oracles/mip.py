@@ -109,7 +109,9 @@ class MipSolver:
             given = self._api.HighsSolution()
             given.col_value = list(begin)
             highs.setSolution(given)
-        limit = highs.getRunTime() + seconds if np.isfinite(seconds) else 1e300
+        # The clock of branch and bound begins with each run, that of the simplex method runs on.
+        begun = 0.0 if problem.integer.any() else highs.getRunTime()
+        limit = begun + seconds if np.isfinite(seconds) else 1e300
         highs.setOptionValue("time_limit", 0.0 if self.is_stopped else limit)
         if highs.run() == self._api.HighsStatus.kError:
             highs.setOptionValue("threads", 0)  # another user of HiGHS has fixed their number

@@ -118,6 +118,21 @@ class IntegerProgram(Record, LinearObjective):
         oracle: Any = ORACLES.of(self)
         return oracle(self, costs, time_limit=time_limit, threads=threads, start=start)
 
+    @classmethod
+    def of(cls, relaxation: LinearProgram, integer: Any = True) -> IntegerProgram:
+        """The rows and bounds of a linear program, with whole variables (`integer`, as above)."""
+        result = object.__new__(cls)
+        result._set(
+            n_variables=relaxation.n_variables,
+            n_parameters=relaxation.n_variables,
+            n_instances=relaxation.n_instances,
+            relaxation=relaxation,
+            integer=integer_mask(integer, relaxation.n_variables),
+            distance=distance_weights(None, relaxation.n_variables),
+            structure=None,
+        )
+        return result
+
     @property
     def shape(self) -> tuple[int, ...]:
         """(m_eq, m_ub, n)"""

@@ -28,6 +28,10 @@ EXACT = 1e-7
 of a solver, or wrong."""
 
 
+ROUNDING = 1e-12
+"""Of |p| |x*|: differences that come from the last digits of decisions."""
+
+
 class Answers(NamedTuple):
     """Of R questions."""
 
@@ -54,17 +58,22 @@ def cut_with_known(p: np.ndarray, kind: IntegerCosts, used: np.ndarray) -> np.nd
         value = p[here] @ rows[first:].T
         best = value.argmin(axis=1)
         steps = rows[first + best] - kind.observed[here]
-        lower = are_cheaper(p[here], steps)
+        lower = are_cheaper(p[here], steps, kind.observed[here])
         for r, place in zip(here[lower], first + best[lower], strict=True):
             added[r] = kind.alternatives.cut(int(kind.number[r]), int(place)) >= used[r]
     return added
 
 
-def are_cheaper(p: np.ndarray, steps: np.ndarray) -> np.ndarray:
+def are_cheaper(p: np.ndarray, steps: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """(R,) bool: whether other decisions, `steps` (R, n) from the observed ones, cost less than
     these under p (R, n), by more than rounding."""
-    size = np.linalg.norm(p, axis=1) * np.linalg.norm(steps, axis=1)
-    return np.einsum("ij,ij->i", p, steps) < -VIOLATED * size
+    return np.einsum("ij,ij->i", p, steps) < -_allowed(VIOLATED, p, steps, observed)
+
+
+def _allowed(share: float, p: np.ndarray, steps: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """(R,) differences in cost that mean nothing."""
+    size, moved, length = (np.linalg.norm(part, axis=1) for part in (p, steps, observed))
+    return size * (share * moved + ROUNDING * length)
 
 
 def ask(
@@ -130,9 +139,9 @@ def _asked(
     steps = np.where(there[:, None], X - own, 0.0)
     own_cost = np.einsum("ij,ij->i", costs, own)
     gain = -np.einsum("ij,ij->i", costs, steps)
-    allowed = EXACT * np.linalg.norm(costs, axis=1) * np.linalg.norm(steps, axis=1)
-    wrong = optimal & (gain < -allowed)  # an optimum that costs more than a feasible decision
-    lower = there & ~wrong & are_cheaper(p, steps)
+    # An optimum that costs more than a decision that is feasible.
+    wrong = optimal & (gain < -_allowed(EXACT, costs, steps, own))
+    lower = there & ~wrong & are_cheaper(p, steps, own)
     proved = optimal & ~wrong & ~lower
     # Other decisions may be tied, or within the accuracy of a solver.
     tied = np.where(steps.any(axis=1), np.maximum(gain, np.finfo(float).tiny), 0.0)
