@@ -34,7 +34,8 @@ past, future = slice(cut), slice(cut, None)
 # Learn from schedules alone. Real prices are not a linear function of forecasts, so no coefficients
 # explain every day: the loss, in Huber's form and averaged over noise, keeps odd days from ruling.
 forecasts = np.einsum("np,bpf->bnf", energy, days.features)  # S z: features of each start
-model = rv.InverseRegressor(problem, fit_intercept=False, random_state=0)
+shared = rv.fit.SharedModel(fit_intercept=False)
+model = rv.InverseRegressor(problem, model=shared, random_state=0)
 model.fit(forecasts[past], schedules[past])
 ours = model.predict(forecasts[future])
 

@@ -51,8 +51,8 @@ unseen, unseen_features, walls = worlds(40)
 seen, features, _ = worlds(16)
 behaviour, found = seen.solve(-features @ WORTH).x, {}
 for count in (1, 2, 4, 8, 16):
-    few = slice(count)
-    model = rv.InverseRegressor(seen[few], noise=0, ridge=0, fit_intercept=False)
+    few, shared = slice(count), rv.fit.SharedModel(fit_intercept=False)
+    model = rv.InverseRegressor(seen[few], model=shared, noise=0, ridge=0)
     model.fit(features[few], behaviour[few])
     home = shares(seen[few], features[few], model.predict(features[few])).min()
     found[count] = shares(unseen, unseen_features, model.predict(unseen_features, problem=unseen))

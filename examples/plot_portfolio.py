@@ -37,7 +37,8 @@ past, future = slice(cut), slice(cut, None)
 # Q known: the explaining set of c is that of a linear program, moved by gamma Q x*.
 alone = rv.problems.portfolio(year)
 mixes = alone.solve(known.features @ BELIEF).x
-model = rv.InverseRegressor(alone[past], margin=0.0, fit_intercept=False)
+shared = rv.fit.SharedModel(fit_intercept=False)
+model = rv.InverseRegressor(alone[past], model=shared, margin=0.0)
 model.fit(known.features[past], mixes[past])
 planned = model.predict(known.features[future], problem=alone[future])
 print(f"Q known: off by {np.abs(planned - mixes[future]).max():.1e} at most in later weeks")
@@ -52,7 +53,7 @@ eager_mixes = both.solve(true).x
 context = np.zeros((weeks, both.n_parameters, p + 2))
 context[:, :n, :p] = known.features
 context[:, n:, p], context[:, n:, p + 1] = (both.pack(nothing, Q)[:, n:] for Q in (quarter, year))
-joint = rv.InverseRegressor(both, fit_intercept=False)
+joint = rv.InverseRegressor(both, model=shared)
 joint.fit(context[past], eager_mixes[past])
 weights = joint.coef_ / joint.coef_[p:].sum()
 replanned = joint.predict(context[future])

@@ -43,7 +43,7 @@ routes = trips.solve(moods * (table @ TASTE)).x
 # %%
 # From tables to coefficients. Distances and margins count in shares of a street's length (`scale`).
 model = rv.InverseRegressor(
-    trips[seen], model="shared", given={0: 1.0}, scale=length, fit_intercept=False,
+    trips[seen], model=rv.fit.SharedModel(given={0: 1.0}, fit_intercept=False), cost_map=length,
     margin=0.0, noise=0.3, random_state=0,
 ).fit(table, routes[seen])  # fmt: skip
 print(model.certificate_)

@@ -47,7 +47,7 @@ layers = (torch.nn.Linear(5, 64), torch.nn.ReLU(), torch.nn.Linear(64, problem.n
 net = torch.nn.Sequential(*layers).double()
 shared = DistributedDataParallel(net)
 loss_fn = rv.ProjectionLoss(problem, margin=1.0, threads=max(1, (os.cpu_count() or 1) // world))
-optimiser = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
 
 losses, misses = [], []
 for epoch in range(EPOCHS):
@@ -55,9 +55,9 @@ for epoch in range(EPOCHS):
     total = torch.zeros(())
     for i in loader:
         loss = loss_fn(shared(contexts[i]), sets[i], index=i)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()  # here the processes wait for each other and average
-        optimiser.step()
+        optimizer.step()
         total += loss.detach() / len(loader)
     dist.all_reduce(total)
     losses.append(float(total) / world)

@@ -46,7 +46,8 @@ def steps(problem, maps):
 small = rv.problems.grid_shortest_path(12, 12, neighbors=8)
 features = steps(small, ground(40, 12, rough=1.5))
 walked = small.solve(features @ DISLIKE).x
-model = rv.InverseRegressor(small, noise=0, ridge=0, fit_intercept=False)
+shared = rv.fit.SharedModel(fit_intercept=False)
+model = rv.InverseRegressor(small, model=shared, noise=0, ridge=0)
 model.fit(features, walked)
 learned = model.coef_ / model.coef_[0]
 print("true dislikes, in steps:", DISLIKE, "learned:", learned.round(2))

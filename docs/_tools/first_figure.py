@@ -55,7 +55,8 @@ def play() -> Scene:
     maps = _ground(rng, *SEEN, rough=1.5)
     features = _steps(small, maps)
     tracks = small.solve(features @ DISLIKE).x
-    model = rv.InverseRegressor(small, noise=0, ridge=0, fit_intercept=False)
+    shared = rv.fit.SharedModel(fit_intercept=False)
+    model = rv.InverseRegressor(small, model=shared, noise=0, ridge=0)
     learned = model.fit(features, tracks).coef_
 
     new = _ground(rng, *NEW, rough=3.0)

@@ -3,6 +3,7 @@ sets of their solutions, beside Clarabel asked directly.
 
     python experiments/scripts/quadratic_programs.py DIR
     python experiments/scripts/quadratic_programs.py DIR --only "HS*" --no-projections
+    python experiments/scripts/quadratic_programs.py DIR --json experiments/results/quadratic.json
 
 The folder has .mat files with P, q, A, l, u for min 1/2 x P x + q x with l <= A x <= u, where 1e20
 stands for infinity and bounds of single variables are rows. The exit code is 1 if a claim is false,
@@ -12,6 +13,7 @@ if fewer programs are solved than by Clarabel, or if a projection that is called
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from pathlib import Path
@@ -123,7 +125,7 @@ def projections(program: Program, x: np.ndarray, count: int) -> tuple[int, float
         broken = np.maximum(low - reach, reach - high) / (abs(A) @ np.abs(move) + size)
         worst = max(worst, excess)
         wrong += bool(found.solved[k]) and (excess > NEAR or broken.max(initial=0.0) > BROKEN)
-    return int(np.sum(found.solved)), worst, wrong
+    return int(np.sum(found.solved)), float(worst), int(wrong)
 
 
 def least_objective(P: Any, q: np.ndarray, A: Any, low: Any, high: Any) -> float:
@@ -142,7 +144,9 @@ def main() -> int:
     parser.add_argument("--only", default="*", help="names, as the shell would match them")
     parser.add_argument("--no-projections", action="store_true")
     parser.add_argument("--count", type=int, default=3, help="costs projected for each program")
+    parser.add_argument("--json", type=Path, help="where to keep the table")
     args = parser.parse_args()
+    records = []
     totals = {"false": 0, "ours failed": 0, "Clarabel failed": 0, "certified": 0, "asked": 0}
     wrong = 0
     print(
@@ -154,6 +158,7 @@ def main() -> int:
             program = load(path)
         except rv.errors.InputError as error:  # VALUES is not convex
             print(f"{path.stem:<10} refused: {error}")
+            records.append({"program": path.stem, "ours": "REFUSED"})
             continue
         answer = ask_clarabel(program.P, program.q, program.A, program.l, program.u)
         start = time.perf_counter()
@@ -166,19 +171,40 @@ def main() -> int:
         false = status in ("INFEASIBLE", "UNBOUNDED") or (
             status == "OPTIMAL" and theirs == "Solved" and abs(off) > AGREE
         )
-        totals["false"] += false
+        totals["false"] += bool(false)
         totals["ours failed"] += status in ("FAILED", "LIMIT")
         totals["Clarabel failed"] += theirs != "Solved"
+        records.append(
+            {
+                "program": path.stem,
+                "n": len(program.q),
+                "rows": len(program.l),
+                "clarabel": theirs,
+                "ours": status,
+                "objective_off": float(off) if np.isfinite(off) else None,
+                "seconds": round(seconds, 3),
+                "false": bool(false),
+            }
+        )
         line = f"{path.stem:<10} {len(program.q):>5} {len(program.l):>6} {theirs:<16} {status:<10} "
         line += f"{off:>13.1e} {seconds:>6.2f}"
         if status == "OPTIMAL" and not args.no_projections:
             certified, worst, bad = projections(program, found.x[0], args.count)
             totals["certified"] += certified
             totals["asked"] += args.count
-            wrong += bad
+            wrong += int(bad)
+            records[-1] |= {
+                "projected": args.count,
+                "certified": certified,
+                "above_clarabel": worst,
+            }
             line += f" {certified:>4} of {args.count:<2} {worst:>12.1e}"
         print(line + ("  FALSE" if false else ""), flush=True)
     print(", ".join(f"{name}: {number}" for name, number in totals.items()), f"wrong: {wrong}")
+    if args.json:
+        args.json.write_text(
+            json.dumps({"totals": totals | {"wrong": wrong}, "programs": records}, indent=1) + "\n"
+        )
     good = not totals["false"] and not wrong
     return 0 if good and totals["ours failed"] <= totals["Clarabel failed"] else 1
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .errors import ShapeError as ShapeError
     from .fit import InverseRegressor as InverseRegressor
     from .fit import InverseRegressorCV as InverseRegressorCV
+    from .fit import load as load
     from .importers import from_cvxpy as from_cvxpy
     from .importers import from_gurobi as from_gurobi
     from .importers import from_linprog as from_linprog
@@ -63,7 +64,7 @@ _HOMES = {
         "RevealedError",
         "ShapeError",
     ),
-    "fit": ("InverseRegressor", "InverseRegressorCV"),
+    "fit": ("InverseRegressor", "InverseRegressorCV", "load"),
     "importers": (
         "from_cvxpy",
         "from_gurobi",
@@ -158,6 +159,7 @@ __all__ = [  # noqa: RUF022
     "fit",
     "InverseRegressor",
     "InverseRegressorCV",
+    "load",
     "metrics",
     "datasets",
     "theory",

@@ -80,7 +80,8 @@ def test_a_model_of_the_first_version_is_still_read():
 
 HOSTILE = {
     "another format": (lambda index: index.update(format="pickle"), "something else"),
-    "a later version": (lambda index: index.update(version=3), "version 3.*reads 1 and 2"),
+    "a later version": (lambda index: index.update(version=4), "version 4.*reads 1 to 3"),
+    "one of Python's": (lambda index: index.update(version=3), "saved in Python without names"),
     "a version that is true": (lambda index: index.update(version=True), "version True"),
     "no features": (lambda index: index.pop("features"), "'features' must be a list"),
     "a feature without a name": (lambda index: index["features"][0].pop("name"), "'name' must be"),
@@ -464,7 +465,7 @@ def test_a_reader_between_the_two_moves_of_a_writer_looks_again(folder, monkeypa
 def test_a_writer_who_never_ends_is_named(folder, monkeypatch):
     from revealed._common.disk import held
 
-    monkeypatch.setattr("revealed.cli.store.folder.WAIT", 0.0)
+    monkeypatch.setattr("revealed.io.folder.WAIT", 0.0)
     with held(folder, wait=0.0, busy=""):
         with pytest.raises(InputError, match="Another process is writing a model"):
             save_model(another(), folder)

@@ -81,7 +81,8 @@ def test_returns_are_learned_exactly_where_the_model_is_right(periods):
     problem = rv.problems.portfolio(periods.covariance)
     mixes = problem.solve(periods.features @ worth).x
     past, future = slice(40), slice(40, None)
-    model = rv.InverseRegressor(problem[past], margin=0.0, fit_intercept=False, max_iter=400)
+    shared, solver = rv.fit.SharedModel(fit_intercept=False), rv.fit.LBFGS(max_iter=400)
+    model = rv.InverseRegressor(problem[past], model=shared, solver=solver, margin=0.0)
     model.fit(periods.features[past], mixes[past])
     np.testing.assert_allclose(model.coef_, worth, atol=1e-3)
     predicted = model.predict(periods.features[future], problem=problem[future])
@@ -128,7 +129,7 @@ def test_shrinking_estimates_and_unshrinking_the_model_is_the_same_covariance(pe
 @pytest.mark.parametrize("method", [learners.projections, learners.implicit, learners.two_stage])
 def test_a_ridge_holds_the_model_of_returns_back(method, periods):
     own = {
-        learners.projections: {"power": 1, "noise": 0.5, "step": 0.1},
+        learners.projections: {"power": 1, "noise": 0.5},
         learners.implicit: {"criterion": "decision", "step": 0.1},
         learners.two_stage: {},
     }[method]

@@ -130,7 +130,7 @@ def test_the_figures_are_those_of_the_metrics():
     data = paper_paths((12, 5, 6), side=3, seed=0)
     model = run_one._model(CONFIG, data)
     sets = rv.OptimalitySet(data.problem, data.train.decisions, margin=0.5)
-    settings = {"optimiser": "adam", "step": 0.1, "epochs": 3, "batch_size": 5, "tol": 0.0}
+    settings = {"optimizer": "adam", "lr": 0.1, "max_epochs": 3, "batch_size": 5, "tol": 0.0}
     history = rv.fit.erm(model, data.train.contexts, sets, **settings)
     assert [row["loss"] for row in run["epochs"]] == pytest.approx(history["loss"])
     for name in run_one.SPLITS:

@@ -273,6 +273,6 @@ def test_a_network_learns_from_decisions_alone():
     sets = rv.OptimalitySet(data.problem, data.train.decisions, margin=1.0)
     net = build_model("small", data.problem)
     images = torch.from_numpy(data.train.images)
-    history = rv.fit.erm(net, images, sets, epochs=6, batch_size=8, step=0.01)
+    history = rv.fit.erm(net, images, sets, max_epochs=6, batch_size=8, lr=0.01)
     losses = [row["loss"] for row in history.rows]
     assert losses[-1] < 0.7 * losses[0]

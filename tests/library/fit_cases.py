@@ -11,6 +11,8 @@ PROBLEMS = {
 }
 UNITS = np.array([1.0, 10.0, 0.1])
 """Of the features."""
+LOSSES = {2: "squared", 1: "distance", "huber": "huber", "bounded": "welsch"}
+"""What the estimator calls a power."""
 
 
 def costs_of(problem, shape, rng):

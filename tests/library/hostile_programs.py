@@ -18,6 +18,8 @@ from scipy import linalg
 OPTIMAL, INFEASIBLE, UNBOUNDED = "optimal", "infeasible", "unbounded"
 TRUTHS = (OPTIMAL, OPTIMAL, INFEASIBLE, UNBOUNDED)
 DUST = 0.1 + 0.2 - 0.3
+SLIP = 1e-12
+"""What a decision of size 1 may break rows by: rounding."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Program:
         if self.truth != INFEASIBLE:
             off = A @ self.x - b
             off[: len(self.b_eq)] = np.abs(off[: len(self.b_eq)])
-            return bool((off <= 1e-12 * (unit * largest + np.abs(A) @ np.abs(self.x))).all())
+            return bool((off <= SLIP * (unit * largest + np.abs(A) @ np.abs(self.x))).all())
         g, used = A.T @ self.y, self.y != 0
         bound = np.where(g > 0, self.lb, np.where(g < 0, self.ub, 0.0))
         gap = g @ bound - b[used] @ self.y[used]
@@ -86,14 +88,21 @@ class Program:
         return bool(gap > 1e-6 * (measure + np.abs(g) @ (unit + np.abs(bound))))
 
     def allowance(self, x):
-        """What the cost of a decision that is right to 1e-7 may be off by."""
+        """What the cost of a decision that is right to 1e-7 may be off by.
+
+        The truth itself obeys the rows to `SLIP` only (`is_told_right`), so it may cost less than
+        any decision that obeys them exactly: by the slope times the slip, and by the curvature
+        times its square, which is all there is where costs and decision are 0.
+        """
         size = max(np.abs(x).max(), np.abs(self.x).max())
         terms = np.abs(self.c) @ (np.abs(x) + np.abs(self.x))
         terms += np.abs(x) @ np.abs(self.P) @ np.abs(x) + np.abs(self.c).max() * size
         A, b, largest, unit = self.rows
         b = np.where(np.isfinite(b), np.abs(b), 0.0)
         sides = np.abs(self.y) @ (b + np.abs(A) @ np.abs(self.x) + largest)
-        return 1e-6 * terms + 2e-7 * sides + 1e-12 * unit * np.abs(self.c).sum()
+        slip = SLIP * unit
+        rounding = slip * np.abs(self.c).sum() + 0.5 * slip**2 * np.abs(self.P).sum()
+        return 1e-6 * terms + 2e-7 * sides + rounding
 
 
 def hostile(seed, curved):

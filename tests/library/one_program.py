@@ -24,12 +24,13 @@ EXACT = 1e-8
 # --- models: costs that are linear in unknown weights --------------------------------------------
 
 
-def standardized(Z, like=None):
+def standardized(Z, like=None, weights=None):
     """Shifted and scaled such that `like` (Z itself unless given) has mean 0 and standard deviation
-    1; a constant feature becomes 0."""
+    1, its rows counted by their weights; a constant feature becomes 0."""
     like = Z if like is None else like
-    spread = like.std(axis=0)
-    return (Z - like.mean(axis=0)) / np.where(spread > 1e-12 * abs(like).max(0), spread, np.inf)
+    mean = np.average(like, axis=0, weights=weights)
+    spread = np.sqrt(np.average((like - mean) ** 2, axis=0, weights=weights))
+    return (Z - mean) / np.where(spread > 1e-12 * abs(like).max(0), spread, np.inf)
 
 
 @dataclass
@@ -46,25 +47,25 @@ class Linear:
         return self.features @ weights + np.ones((len(self.features), 1)) @ level, weights
 
 
-def linear(Z):
-    return Linear(standardized(Z))
+def linear(Z, weights=None):
+    return Linear(standardized(Z, weights=weights))
 
 
-def without_intercept(Z):
+def without_intercept(Z, weights=None):
     """Features of mean square 1, about 0."""
-    return Linear(Z / np.sqrt((Z**2).mean(axis=0)), intercept=False)
+    return Linear(Z / np.sqrt(np.average(Z**2, axis=0, weights=weights)), intercept=False)
 
 
-def quadratic(Z):
+def quadratic(Z, weights=None):
     """Features and all their products, each brought to a standard deviation of 1."""
-    u = standardized(Z)
+    u = standardized(Z, weights=weights)
     i, j = np.triu_indices(Z.shape[1])
-    return Linear(standardized(np.hstack([u, u[:, i] * u[:, j]])))
+    return Linear(standardized(np.hstack([u, u[:, i] * u[:, j]]), weights=weights))
 
 
-def kernel(Z, marks, gamma):
+def kernel(Z, marks, gamma, weights=None):
     """sum_m a_m k(z, mark_m) with the Gaussian kernel, and its norm a^T K a as the penalty."""
-    z, m = standardized(Z), standardized(marks, Z)
+    z, m = standardized(Z, weights=weights), standardized(marks, Z, weights)
 
     def gauss(one, other):
         return np.exp(-gamma * ((one[:, None] - other[None]) ** 2).sum(axis=2))
@@ -78,12 +79,15 @@ class Shared:
 
     Z: np.ndarray
     given: dict = field(default_factory=dict)
+    weights: np.ndarray | None = None
 
     def costs(self, p):
         rows, names = self.Z.reshape(-1, self.Z.shape[2]), list(self.given)
         known = rows[:, names] @ np.array(list(self.given.values()), float)
         weights = cp.Variable(rows.shape[1] - len(names))
-        costs = standardized(np.delete(rows, names, axis=1)) @ weights + cp.Variable() + known
+        counted = None if self.weights is None else np.repeat(self.weights, self.Z.shape[1])
+        learned = standardized(np.delete(rows, names, axis=1), weights=counted)
+        costs = learned @ weights + cp.Variable() + known
         return cp.reshape(costs, (len(self.Z), p), order="C"), weights
 
 

@@ -75,19 +75,19 @@ def test_a_checkpoint_under_other_constraints_is_refused(kind, change, tmp_path)
     sets = program(kind)
     Z = np.random.default_rng(4).standard_normal((len(sets), 3))
     settings = {"checkpoint": tmp_path, "checkpoint_every": 1, "log": tmp_path / "log.jsonl"}
-    erm(LinearModel(), Z, sets, epochs=2, **settings)
+    erm(LinearModel(), Z, sets, max_epochs=2, **settings)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
 
     words = r"these differ: constraints \(.*, now .*\)\. Choose another folder"
     with pytest.raises(rv.InputError, match=words):
-        erm(LinearModel(), Z, program(kind, change), epochs=3, **settings)
+        erm(LinearModel(), Z, program(kind, change), max_epochs=3, **settings)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
-    assert len(erm(LinearModel(), Z, program(kind), epochs=3, **settings)) == 4
+    assert len(erm(LinearModel(), Z, program(kind), max_epochs=3, **settings)) == 4
 
 
 def test_a_checkpoint_under_other_validation_is_refused(tmp_path):
     Z, sets = routes()
-    settings = {"checkpoint": tmp_path, "checkpoint_every": 1, "epochs": 2}
+    settings = {"checkpoint": tmp_path, "checkpoint_every": 1, "max_epochs": 2}
     erm(LinearModel(), Z, sets, validation=routes(seed=1), **settings)
     seen, watched = routes(seed=1)
     wider = rv.LinearProgram(PROBLEM.A_eq, PROBLEM.b_eq, ub=2.0)
@@ -102,11 +102,11 @@ def test_a_checkpoint_under_other_validation_is_refused(tmp_path):
 def test_a_checkpoint_from_before_constraints_were_written_down_is_refused(tmp_path):
     Z, sets = routes()
     settings = {"checkpoint": tmp_path, "checkpoint_every": 1}
-    erm(LinearModel(), Z, sets, epochs=2, **settings)
+    erm(LinearModel(), Z, sets, max_epochs=2, **settings)
     resealed(tmp_path, index=lambda index: index["run"].pop("constraints"))
     words = r"constraints \(not recorded, now 24 variables, 16 equalities, 0 inequalities, "
     with pytest.raises(rv.InputError, match=words):
-        erm(LinearModel(), Z, sets, epochs=3, **settings)
+        erm(LinearModel(), Z, sets, max_epochs=3, **settings)
 
 
 def test_the_checksum_knows_sets_by_what_they_hold():
@@ -127,7 +127,7 @@ def test_the_checksum_knows_sets_by_what_they_hold():
 
 # --- damage and forgery --------------------------------------------------------------------------
 
-SETTINGS = {"optimiser": "adam", "checkpoint_every": 1}
+SETTINGS = {"optimizer": "adam", "checkpoint_every": 1}
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def written(tmp_path_factory):
         Z,
         sets,
         validation=routes(seed=1),
-        epochs=3,
+        max_epochs=3,
         checkpoint=folder,
         **SETTINGS,
     )
@@ -156,7 +156,7 @@ def folder(written, tmp_path):
 def resumed(folder):
     """Go on to epoch 5; the model, as it is then."""
     (Z, sets), model = routes(), LinearModel()
-    settings = SETTINGS | {"epochs": 5, "checkpoint": folder}
+    settings = SETTINGS | {"max_epochs": 5, "checkpoint": folder}
     assert len(erm(model, Z, sets, validation=routes(seed=1), **settings)) == 6
     return model.coef
 
@@ -301,11 +301,11 @@ PARTS = {
     ),
     "weights of another type": (put("model.bias", torch.zeros(24)), "model.bias is float32"),
     "one more": (put("model.more", torch.zeros(1)), "model.more is float32.*expected missing"),
-    "no state": (removed("optimiser"), "optimizer is not complete"),
-    "a part of it": (removed("optimiser.0.exp_avg"), "optimizer is not complete"),
-    "state of no parameter": (put("optimiser.9.step", torch.zeros(())), "no parameter"),
-    "state without a number": (put("optimiser.x.step", torch.zeros(())), "no parameter"),
-    "state of another shape": (put("optimiser.0.exp_avg", torch.zeros(3)), "no parameter"),
+    "no state": (removed("optimizer"), "optimizer is not complete"),
+    "a part of it": (removed("optimizer.0.exp_avg"), "optimizer is not complete"),
+    "state of no parameter": (put("optimizer.9.step", torch.zeros(())), "no parameter"),
+    "state without a number": (put("optimizer.x.step", torch.zeros(())), "no parameter"),
+    "state of another shape": (put("optimizer.0.exp_avg", torch.zeros(3)), "no parameter"),
     "no best weights": (removed("best"), "best.bias is missing"),
 }
 
@@ -365,13 +365,13 @@ def test_a_log_that_cannot_be_written_is_one_sentence(tmp_path):
     Z, sets = routes()
     (tmp_path / "file").write_text("")
     with pytest.raises(rv.InputError, match=r"The log .* cannot be written"):
-        erm(LinearModel(), Z, sets, epochs=1, log=tmp_path / "file" / "log.jsonl")
+        erm(LinearModel(), Z, sets, max_epochs=1, log=tmp_path / "file" / "log.jsonl")
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "WAIT", 0.0)
     Z, sets = routes()
-    settings = {"epochs": 1, "checkpoint": tmp_path, "checkpoint_every": 1}
+    settings = {"max_epochs": 1, "checkpoint": tmp_path, "checkpoint_every": 1}
 
     def second(model):
         with pytest.raises(rv.InputError, match="Another run keeps its checkpoints"):

@@ -58,6 +58,50 @@ def test_the_truth_about_hostile_programs_is_true(curved):
     assert seen == {OPTIMAL, INFEASIBLE, UNBOUNDED}
 
 
+@pytest.mark.parametrize("first", [0, 40, 80])
+def test_what_repair_and_violation_say_of_hostile_programs_holds(first):
+    """NaN only where there is no decision; else a decision that obeys, no farther than another."""
+    unanswered = 0
+    for seed in range(first, first + 40):
+        p = hostile(30_000 + seed, curved=False)
+        problem, rng = rv.LinearProgram(**p.constraints), np.random.default_rng(seed)
+        off = p.x + rng.normal(size=len(p.x)) * max(np.abs(p.x).max(), 1e-3 * p.rows[3])
+        near = problem.repair(off[None])[0]
+        if not np.isfinite(near).all():
+            unanswered += p.truth != INFEASIBLE
+            continue
+        assert p.truth != INFEASIBLE, seed
+        assert problem.constraint_violation(near[None])[0] <= 1e-7, seed
+        size = np.linalg.norm(off - p.x)
+        assert np.linalg.norm(near - off) <= size * (1 + 1e-6) + 1e-9 * np.abs(p.x).max(), seed
+    assert unanswered <= 4
+
+
+@pytest.mark.parametrize("first", [0, 60, 120])
+def test_costs_are_said_to_explain_only_the_best_decisions(first):
+    """`contains`, and a `max_margin` of at least 0, beside the truth about the program."""
+    unanswered, others = 0, 0
+    for seed in range(first, first + 60):
+        p = hostile(40_000 + seed, curved=False)
+        used = np.abs(p.c[p.c != 0])
+        if p.truth == INFEASIBLE or not used.size or used.min() < 1e-6 * used.max():
+            continue  # a cost is contained if one within 1e-8 of its length is
+        problem = rv.LinearProgram(**p.constraints)
+        if problem.constraint_violation(p.x[None])[0] > 1e-9:
+            continue
+        sets = rv.OptimalitySet(problem, p.x[None], 0.0, tol=1e-9)
+        size = np.abs(p.c).max()
+        said, room = sets.contains(p.c[None])[0], sets.max_margin(p.c[None])[0]
+        if p.truth == UNBOUNDED:
+            others += 1
+            assert not said, seed
+            assert not room >= 1e-6 * size, seed
+        elif not said or room < -1e-6 * size or np.isnan(room):
+            unanswered += 1
+    assert others
+    assert unanswered <= 6
+
+
 @pytest.mark.parametrize(
     "A, b, c",
     [

@@ -108,7 +108,7 @@ def test_a_device_does_not_claim_what_it_cannot_prove():
     sets = rv.OptimalitySet(EXTREME, [[0.0, 1.0]], 0.0)
     from revealed.projection.triton import project_on_device
 
-    p = project_on_device(torch.tensor([[1.0, -1.0]]).double(), sets.to("cpu"), method="twin")
+    p = project_on_device(torch.tensor([[1.0, -1.0]]).double(), sets.to("cpu"), method="torch")
     assert not p.solved[0] or p.distance[0] <= 1e-9
     assert bool(p.solved[0]) == (int(p.status[0]) == ProjectionStatus.SOLVED)
 

@@ -8,6 +8,7 @@ from second_opinion import Explained
 
 import revealed as rv
 from revealed import ConvexProgram, InputError, OptimalitySet, SecondOrderCone, SemidefiniteCone
+from revealed.fit.solvers import SOLVERS
 
 AGREE = 1e-6
 MARGIN = 0.05
@@ -213,7 +214,8 @@ def test_the_estimator_learns_a_norm_constrained_problem(solver):
     Z, W = rng.normal(size=(30, 2)), rng.normal(size=(2, 3))
     w = Z @ W + 0.2
     X = -w / np.linalg.norm(w, axis=1)[:, None]
-    est = rv.InverseRegressor(problem, solver=solver, margin=0.3, max_iter=300, threads=1)
+    method = SOLVERS[solver](max_iter=300)
+    est = rv.InverseRegressor(problem, solver=method, margin=0.3, threads=1)
     est.fit(Z, X)
     assert np.linalg.norm(est.predict(Z) - X, axis=1).mean() <= 0.1
     assert solver != "lbfgs" or est.certificate_.converged

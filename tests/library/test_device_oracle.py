@@ -1,6 +1,6 @@
 """Oracles, losses and metrics for costs on a GPU.
 
-The same inputs go through the plain twin (any machine), Triton's interpreter (where triton is
+The same inputs go through plain torch (any machine), Triton's interpreter (where triton is
 installed) and CUDA (where there is a GPU). On a machine without pytest:
 `python -m revealed_experiments.device.oracles --large`, and for times
 `python experiments/scripts/gpu_oracles.py`.
@@ -37,7 +37,7 @@ from revealed.problems.solution import SolveStatus
 from revealed_experiments.device.oracles import cases, examine
 
 CUDA = torch.cuda.is_available()
-WAYS = [("cpu", "twin"), *([("cuda", "auto"), ("cuda", "twin")] if CUDA else [])]
+WAYS = [("cpu", "torch"), *([("cuda", "auto"), ("cuda", "torch")] if CUDA else [])]
 CASES = list(cases())
 CPU = torch.device("cpu")
 needs_cuda = pytest.mark.skipif(not CUDA, reason="No GPU here.")
@@ -118,7 +118,7 @@ def test_costs_that_are_not_finite_fail_alone(grid, way, wrong):
 def test_a_batch_equals_its_instances_one_by_one(grid):
     problem, true, decisions, _ = grid
     for b in range(len(true)):
-        alone = solve_paths_on_device(problem, torch.from_numpy(true[b : b + 1]), method="twin")
+        alone = solve_paths_on_device(problem, torch.from_numpy(true[b : b + 1]), method="torch")
         np.testing.assert_array_equal(alone.x[0], decisions[b])
     assert solve_paths_on_device(problem, torch.zeros(0, problem.n_variables)).x.shape == (
         0,
@@ -130,7 +130,7 @@ def test_the_shape_is_refused_with_a_sentence(grid):
     problem, true, _, _ = grid
     with pytest.raises(ShapeError, match=r"For one instance use `costs\[None\]`"):
         solve_paths_on_device(problem, torch.from_numpy(true[0]))
-    with pytest.raises(InputError, match="`method` must be one of auto, triton, twin"):
+    with pytest.raises(InputError, match="`method` must be one of auto, triton, torch"):
         solve_paths_on_device(problem, torch.from_numpy(true), method="fast")
     with pytest.raises(InputError, match="must hold real numbers"):
         solve_paths_on_device(problem, torch.from_numpy(true + 1j))

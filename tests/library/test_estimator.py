@@ -11,14 +11,26 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import (
-    check_non_transformer_estimators_n_iter,
     check_regressor_multioutput,
     parametrize_with_checks,
 )
 
 import revealed as rv
-from revealed.fit import Certificate, InverseRegressor, LinearModel, StopReason, pocs
-from revealed.fit.estimator import UnsolvedDecisionWarning
+from revealed.fit import (
+    LBFGS,
+    POCS,
+    Adam,
+    Certificate,
+    InverseRegressor,
+    KernelModel,
+    LinearModel,
+    SharedModel,
+    StopReason,
+    TorchModel,
+    pocs,
+)
+from revealed.fit.prediction import UnsolvedDecisionWarning
+from revealed.fit.solvers import SOLVERS as KINDS
 
 # Most tests here stop a fit early; that this gives a warning is tested in test_lbfgs.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -26,6 +38,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 PATHS = rv.problems.grid_shortest_path(4, 4, directed="right-down")
 SOLVERS = ("lbfgs", "pocs", "armijo")
 PLAIN = {"noise": 0.0, "ridge": 0.0}
+
+
+def lasting(solver, count, **settings):
+    """A solver that makes at most so many steps or epochs."""
+    kind = KINDS[solver]
+    most = "max_iter" if "max_iter" in kind().get_params() else "max_epochs"
+    return kind(**{most: count}, **settings)
 
 
 def routes(B=60, d=3, seed=0):
@@ -56,22 +75,12 @@ ANY = (-1e6, 1e6)
 NOT_APPLICABLE = {
     "check_regressor_multioutput": "It fits five targets, decisions of a problem of five "
     "variables, where all other checks fit one; it passes with such a problem, below.",
-    "check_non_transformer_estimators_n_iter": "Decisions strictly between bounds are explained "
-    "by the cost 0, with which solvers start, so there is no iteration; it passes with bounds that "
-    "its decisions reach, below.",
 }
 
 
-def expected_failures(estimator):
-    reasons = dict(NOT_APPLICABLE)
-    if estimator.solver == "armijo":  # looks at all data once before it can tell
-        del reasons["check_non_transformer_estimators_n_iter"]
-    return reasons
-
-
 @parametrize_with_checks(
-    [InverseRegressor(box(ANY), solver=s, max_iter=10) for s in SOLVERS],
-    expected_failed_checks=expected_failures,
+    [InverseRegressor(box(ANY), solver=lasting(s, 10)) for s in SOLVERS],
+    expected_failed_checks=lambda estimator: NOT_APPLICABLE,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -81,8 +90,6 @@ def test_scikit_learn_checks(estimator, check):
 def test_checks_that_need_a_problem_of_their_own(solver):
     five = InverseRegressor(box(*[ANY] * 5), solver=solver)
     check_regressor_multioutput("InverseRegressor", five)
-    iris = InverseRegressor(box((0.0, 2.0)), solver=solver, max_iter=10)  # its classes: 0, 1, 2
-    check_non_transformer_estimators_n_iter("InverseRegressor", iris)
 
 
 # --- scikit-learn's tools ------------------------------------------------------------------------
@@ -90,7 +97,7 @@ def test_checks_that_need_a_problem_of_their_own(solver):
 
 def test_pipeline_and_grid_search_find_the_better_ridge():
     Z, X, _ = routes()
-    pipeline = make_pipeline(StandardScaler(), InverseRegressor(PATHS, max_iter=30))
+    pipeline = make_pipeline(StandardScaler(), InverseRegressor(PATHS, solver=LBFGS(max_iter=30)))
     search = GridSearchCV(pipeline, {"inverseregressor__ridge": [0.0, 1e6]}, cv=3)
     search.fit(Z * [1.0, 1e3, 1e-3] + 5.0, X)
     assert search.best_params_ == {"inverseregressor__ridge": 0.0}
@@ -99,7 +106,7 @@ def test_pipeline_and_grid_search_find_the_better_ridge():
 
 def test_cross_validation_takes_sets_as_it_takes_decisions():
     Z, X, _ = routes()
-    est = InverseRegressor(PATHS, max_iter=10, margin=0.3, random_state=0)
+    est = InverseRegressor(PATHS, solver=LBFGS(max_iter=10), margin=0.3, random_state=0)
     sets = rv.OptimalitySet(PATHS, X, margin=0.3)
     scores = [cross_val_score(est, Z, y, cv=3) for y in (X, sets)]
     np.testing.assert_allclose(*scores)
@@ -113,11 +120,70 @@ def test_clone_and_set_params():
     assert other.model is not est.model
 
 
+def test_settings_of_solver_model_and_loss_are_settings_of_the_estimator():
+    est = InverseRegressor(PATHS, solver=LBFGS(max_iter=7), loss=rv.fit.Huber(delta=0.5))
+    told = est.get_params()
+    assert (told["solver__max_iter"], told["loss__delta"]) == (7, 0.5)
+    other = clone(est).set_params(solver__max_iter=9, loss__delta=2.0)
+    assert (other.solver.max_iter, est.solver.max_iter) == (9, 7)
+    assert (other.loss.delta, est.loss.delta) == (2.0, 0.5)
+    assert "solver=LBFGS(max_iter=7)" in repr(est)
+
+
+def test_a_name_gives_way_to_its_object_when_a_setting_of_it_is_set():
+    est = InverseRegressor(PATHS, model="kernel", loss="huber")
+    est.set_params(solver__max_iter=5, model__gamma=0.3, loss__delta=0.4)
+    assert (est.solver.max_iter, est.model.gamma, est.loss.delta) == (5, 0.3, 0.4)
+    assert isinstance(est.solver, LBFGS)
+    est.set_params(solver="adam", solver__lr=0.2)
+    assert est.solver.lr == 0.2
+    assert isinstance(
+        InverseRegressor(PATHS, model=network()).set_params(solver__lr=1.0).solver, Adam
+    )
+    for name in ("solver__depth", "model__depth"):
+        with pytest.raises(rv.InputError, match="no setting 'depth'; its settings are"):
+            est.set_params(**{name: 3})
+    with pytest.raises(rv.InputError, match="which has no settings of its own"):
+        InverseRegressor(PATHS).set_params(loss__delta=1.0)
+
+
+def test_a_grid_search_reaches_into_solver_and_model():
+    Z, X, _ = routes()
+    est = InverseRegressor(PATHS, model=KernelModel(gamma=0.1), solver=LBFGS(), random_state=0)
+    grid = {"model__gamma": [1e-8, 0.1], "solver__max_iter": [0, 20]}
+    search = GridSearchCV(est, grid, cv=3).fit(Z, X)
+    assert search.best_params_ == {"model__gamma": 0.1, "solver__max_iter": 20}
+
+
+def test_a_fit_changes_no_setting():
+    Z, X, _ = routes()
+    model, solver = KernelModel(gamma=0.1), LBFGS(max_iter=5)
+    est = InverseRegressor(PATHS, model=model, solver=solver, random_state=0)
+    before = repr(est)
+    est.fit(Z, X)
+    assert (est.model, est.solver, repr(est)) == (model, solver, before)
+    assert model.landmarks is None
+    assert (model.ridge, model.standardize) == (0.0, False)
+
+
+def test_both_estimators_share_one_list_of_settings():
+    one = InverseRegressor(PATHS).get_params(deep=False)
+    chosen = rv.InverseRegressorCV(PATHS, margin=0.3, solver=LBFGS(max_iter=3))
+    own = {"ridges", "cv", "scoring", "one_standard_error", "n_jobs"}
+    assert set(chosen.get_params(deep=False)) == set(one) - {"ridge"} | own
+    assert clone(chosen).get_params()["solver__max_iter"] == 3
+    with pytest.raises(TypeError, match="give ridges="):
+        rv.InverseRegressorCV(PATHS, ridge=0.1)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        rv.InverseRegressorCV(PATHS, max_iter=3)
+
+
 @pytest.mark.parametrize("kind", ["linear", "kernel", "module"])
 def test_pickle_keeps_the_predictions(kind):
     Z, X, _ = routes()
     model = network() if kind == "module" else kind
-    est = InverseRegressor(PATHS, model=model, max_iter=2, random_state=0).fit(Z, X)
+    solver = lasting("adam" if kind == "module" else "lbfgs", 2)
+    est = InverseRegressor(PATHS, model=model, solver=solver, random_state=0).fit(Z, X)
     again = pickle.loads(pickle.dumps(est))
     assert np.array_equal(again.predict_cost(Z), est.predict_cost(Z))
 
@@ -126,7 +192,7 @@ def test_pandas_in_with_the_names_of_features():
     pandas = pytest.importorskip("pandas")
     Z, X, _ = routes()
     frame = pandas.DataFrame(Z, columns=["hour", "rain", "load"])
-    est = InverseRegressor(PATHS, max_iter=5, random_state=0)
+    est = InverseRegressor(PATHS, solver=LBFGS(max_iter=5), random_state=0)
     plain = clone(est).fit(Z, X)
     est.fit(frame, pandas.DataFrame(X))
     assert list(est.feature_names_in_) == ["hour", "rain", "load"]
@@ -141,8 +207,8 @@ def test_pandas_in_with_the_names_of_features():
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_learns_and_tells(solver):
     Z, X, C = routes()
-    options = PLAIN | {"max_iter": 30, "track_decisions": True}
-    est = InverseRegressor(PATHS, solver=solver, **options).fit(Z, X)
+    est = InverseRegressor(PATHS, solver=lasting(solver, 30), **PLAIN)
+    est.fit(Z, X, track_decisions=True)
     assert est.predict(Z).shape == X.shape
     assert est.predict_cost(Z).shape == C.shape
     np.testing.assert_allclose(est.predict_cost(Z), Z @ est.coef_.T + est.intercept_, atol=1e-12)
@@ -168,10 +234,8 @@ def test_every_model_by_every_solver(kind, solver):
     if kind == "shared":
         Z = np.random.default_rng(0).random((60, PATHS.n_variables, 3))
         X = PATHS.solve(Z @ [1.0, 2.0, 0.5]).x
-    est = InverseRegressor(
-        PATHS, solver=solver, model=network() if kind == "module" else kind, max_iter=15,
-        inner_steps=20 if (kind, solver) == ("module", "pocs") else None, random_state=0,
-    )  # fmt: skip
+    model = TorchModel(network(), inner_steps=20) if kind == "module" else kind
+    est = InverseRegressor(PATHS, solver=lasting(solver, 15), model=model, random_state=0)
     est.fit(Z, X)
     assert est.history_["h"][-1] < 0.9 * est.history_["h"][0]
     assert hasattr(est, "coef_") == (kind != "module")
@@ -209,8 +273,9 @@ def test_features_that_all_samples_share_are_scored_against_every_decision():
 def test_decisions_are_tracked_in_the_units_of_the_user(solver):
     Z, X, _ = routes()
     scale = np.linspace(0.5, 3.0, PATHS.n_variables)
-    options = {"scale": scale, "track_decisions": True, "max_iter": 10, "random_state": 0}
-    est = InverseRegressor(PATHS, solver=solver, **options).fit(Z, X)
+    solver = lasting(solver, 10)
+    est = InverseRegressor(PATHS, solver=solver, cost_map=scale, random_state=0)
+    est.fit(Z, X, track_decisions=True)
     assert est.history_["decision_loss"][-1] == pytest.approx(-est.score(Z, X))
     assert est.score(Z, X) < 0
 
@@ -219,13 +284,13 @@ def test_a_module_given_is_copied_not_trained():
     Z, X, _ = routes()
     given = network()
     before = given[0].weight.detach().clone()
-    InverseRegressor(PATHS, model=given, max_iter=2).fit(Z, X)
+    InverseRegressor(PATHS, model=given, solver=Adam(max_epochs=2)).fit(Z, X)
     assert torch.equal(given[0].weight, before)
 
 
 def test_true_costs_stand_for_the_decisions_they_lead_to():
     Z, X, C = routes()
-    est = InverseRegressor(PATHS, max_iter=10, random_state=0)
+    est = InverseRegressor(PATHS, solver=LBFGS(max_iter=10), random_state=0)
     known, seen = clone(est).fit(Z, true_costs=C), clone(est).fit(Z, X)
     assert np.array_equal(known.coef_, seen.coef_)
 
@@ -236,7 +301,7 @@ def test_sets_bring_their_own_margin_and_constraints():
     weights = [1.0, 2.0, 1.5, 0.5]
     own = rv.problems.knapsack(weights, room)
     sets = rv.OptimalitySet(own, own.solve(-rng.random((40, 4))).x, margin=0.2)
-    est = InverseRegressor(rv.problems.knapsack(weights, 2.0), solver="pocs", max_iter=20)
+    est = InverseRegressor(rv.problems.knapsack(weights, 2.0), solver=POCS(max_iter=20))
     est.fit(Z, sets)
     model = LinearModel()
     pocs(model, Z, sets, max_iter=20)
@@ -249,7 +314,7 @@ def test_sets_bring_their_own_margin_and_constraints():
 
 def test_torch_in_torch_out():
     Z, X, _ = routes()
-    est = InverseRegressor(PATHS, max_iter=5).fit(torch.tensor(Z), torch.tensor(X))
+    est = InverseRegressor(PATHS, solver=LBFGS(max_iter=5)).fit(torch.tensor(Z), torch.tensor(X))
     tensor = torch.tensor(Z, dtype=torch.float32)
     assert est.predict_cost(tensor).dtype == torch.float32
     assert torch.equal(est.predict(torch.tensor(Z)), torch.tensor(est.predict(Z)))
@@ -257,7 +322,7 @@ def test_torch_in_torch_out():
 
 def test_validation_data_stop_the_training():
     (Z, X, _), (held_Z, held_X, _) = routes(B=10), routes(B=30, seed=1)
-    est = InverseRegressor(PATHS, solver="adam", step=0.1, patience=5, max_iter=200, random_state=0)
+    est = InverseRegressor(PATHS, solver=Adam(lr=0.1, patience=5, max_epochs=200), random_state=0)
     est.fit(Z, X, validation=(held_Z, held_X))
     assert est.certificate_.reason is StopReason.VALIDATION
 
@@ -268,7 +333,7 @@ def test_validation_data_stop_the_training():
 def test_partial_fit_on_all_data_is_one_iteration_of_pocs():
     Z, X, _ = routes()
     once = InverseRegressor(PATHS, solver="pocs").partial_fit(Z, X)
-    whole = InverseRegressor(PATHS, solver="pocs", max_iter=1).fit(Z, X)
+    whole = InverseRegressor(PATHS, solver=POCS(max_iter=1)).fit(Z, X)
     np.testing.assert_allclose(once.coef_, whole.coef_, atol=1e-12)
     assert (once.n_iter_, once.certificate_.reason) == (1, StopReason.ONE_PASS)
 
@@ -296,11 +361,11 @@ def test_partial_fit_is_recursive_least_squares(solver):
 def test_passes_over_the_data_help(kind, solver):
     Z, X, _ = routes()
     model = network() if kind == "module" else kind
-    est = InverseRegressor(PATHS, solver=solver, model=model, inner_steps=None, random_state=0)
+    est = InverseRegressor(PATHS, solver=solver, model=model, random_state=0)
     for _ in range(6):
         for part in (slice(0, 20), slice(20, 40), slice(40, 60)):
             est.partial_fit(Z[part], X[part])
-    assert est.score(Z, X) > clone(est).set_params(max_iter=0).fit(Z, X).score(Z, X)
+    assert est.score(Z, X) > clone(est).set_params(solver=lasting(solver, 0)).fit(Z, X).score(Z, X)
     assert np.array_equal(est.history_["iteration"], np.arange(len(est.history_)))
 
 
@@ -323,33 +388,40 @@ WRONG = [
     ({}, (Z * [1.0, 1e200, 1.0], X), "feature 1 is .* in another unit"),
     ({"problem": 3}, (Z, X), "must be a LinearProgram; got int"),
     ({"solver": "newton"}, (Z, X), "auto or one of lbfgs, pocs, boosting, armijo"),
+    ({"solver": 3}, (Z, X), "an object such as LBFGS"),
     ({"solver": "boosting"}, (Z, X), "does not go with this model"),
     ({"solver": "lbfgs", "model": network()}, (Z, X), "linear in what they learn"),
     ({"model": "tree"}, (Z, X), "linear, quadratic, shared, kernel"),
     ({"model": "shared"}, (Z, X), r"\(B, 24, p\)"),
-    ({"solver": "pocs", "power": 1}, (Z, X), 'needs solver="lbfgs"'),
-    ({"solver": "pocs", "power": "bounded"}, (Z, X), 'needs solver="lbfgs"'),
-    ({"patience": 3}, (Z, X), "are for first-order solvers and boosting"),
+    ({"solver": "pocs", "loss": "distance"}, (Z, X), "needs solver='lbfgs'"),
+    ({"solver": "pocs", "loss": "welsch"}, (Z, X), "needs solver='lbfgs'"),
+    ({"loss": "cubic"}, (Z, X), "auto, squared, distance, huber, welsch"),
+    ({"model": LinearModel(ridge=0.1)}, (Z, X), r"InverseRegressor\(ridge=...\)"),
+    ({"model": KernelModel(seed=1)}, (Z, X), r"InverseRegressor\(random_state=...\)"),
+    ({"model": [1, 2]}, (Z, X), "a torch.nn.Module or a scikit-learn regressor"),
     ({"noise": -1.0}, (Z, X), "`noise` must be a finite number"),
     ({"ridge": "much"}, (Z, X), "`ridge` must be a finite number"),
-    ({"delta": 0.0}, (Z, X), "`delta` must be above 0"),
-    ({"n_draws": 3}, (Z, X), "`n_draws` must be even"),
-    ({"given": {0: 1.0}, "model": "kernel"}, (Z, X), '`given` weights are for model="shared"'),
-    ({"given": {0: 1.0}}, (Z, X), r"each cost entry; got contexts of shape \(60, 3\)"),
-    ({"scale": np.ones(3)}, (Z, X), "each of the 24 cost entries"),
-    ({"scale": np.zeros(24)}, (Z, X), "a finite number above 0"),
+    ({"loss": rv.fit.Huber(delta=0.0)}, (Z, X), "`delta` must be above 0"),
+    ({"solver": LBFGS(n_draws=3)}, (Z, X), "`n_draws` must be even"),
+    ({"model": SharedModel(given={9: 1.0})}, (Z[:24], X), "some, not all, of the 3 features"),
+    ({"cost_map": np.ones(3)}, (Z, X), "each of the 24 cost entries"),
+    ({"cost_map": np.zeros(24)}, (Z, X), "a finite number above 0"),
     ({"ridge": -0.1}, (Z, X), "`ridge` must be"),
-    ({"max_iter": -2}, (Z, X), "at least 0"),
-    ({"max_iter": 1.5}, (Z, X), "`max_iter` must be a whole number"),
-    ({"tol": "small"}, (Z, X), "`tol` must be a finite number"),
-    ({"model": "kernel", "n_components": 2.5}, (Z, X), "`n_components` must be a whole number"),
-    ({"model": "kernel", "gamma": -1.0}, (Z, X), "`gamma` must be a finite number"),
+    ({"solver": LBFGS(max_iter=-2)}, (Z, X), "at least 0"),
+    ({"solver": LBFGS(max_iter=1.5)}, (Z, X), "`max_iter` must be a whole number"),
+    ({"solver": LBFGS(tol="small")}, (Z, X), "`tol` must be a finite number"),
+    ({"model": KernelModel(n_components=2.5)}, (Z, X), "`n_components` must be a whole number"),
+    ({"model": KernelModel(gamma=-1.0)}, (Z, X), "`gamma` must be a finite number"),
     ({"random_state": -1}, (Z, X), "`random_state` must be a whole number"),
     ({"model": torch.nn.Linear(7, 24)}, (Z, X), r"contexts of shape \(2, 3\).* it fails"),
     ({"model": torch.nn.GRU(3, 24)}, (Z, X), "one tensor of costs"),
     ({"model": torch.nn.Identity()}, (Z, X), "no parameters to learn"),
     ({}, (np.full((60, 2), "wet"), X), "`Z` must be an array of numbers.*'wet'"),
-    ({"solver": "pocs", "model": network(), "optimiser": "lbfgs"}, (Z, X), "sgd, adam, adagrad"),
+    (
+        {"solver": "pocs", "model": TorchModel(network(), optimizer="lbfgs")},
+        (Z, X),
+        "sgd, adam, adagrad",
+    ),
 ]
 
 
@@ -360,7 +432,7 @@ def test_bad_input_meets_a_sentence(settings, data, words):
 
 
 def test_bad_calls_meet_a_sentence():
-    est = InverseRegressor(PATHS, max_iter=1).fit(Z, X)
+    est = InverseRegressor(PATHS, solver=LBFGS(max_iter=1)).fit(Z, X)
     refused = [
         (lambda: est.predict(Z, problem="roads"), "must be a LinearProgram; got str"),
         (lambda: est.score(Z, X, sample_weight=np.ones(3)), "each of the 60 samples"),
@@ -375,14 +447,14 @@ def test_bad_calls_meet_a_sentence():
 def test_features_of_other_entries_than_the_problem_has_are_refused():
     rng = np.random.default_rng(0)
     mixed = [rng.random((24, 2)), rng.random((4, 2))]  # the second is of another problem
-    est = InverseRegressor(PATHS, max_iter=1).fit(rng.random((60, 24, 2)), X)
+    est = InverseRegressor(PATHS, solver=LBFGS(max_iter=1)).fit(rng.random((60, 24, 2)), X)
     with pytest.raises(rv.ShapeError, match=r"`Z\[1\]` has features of 4 entries"):
         est.predict(mixed)
     assert est.predict(mixed[:1]).shape == (1, 24)
 
 
 def test_a_fit_that_fails_leaves_nothing_half_done():
-    est = InverseRegressor(PATHS, solver="pocs", max_iter=2)
+    est = InverseRegressor(PATHS, solver=POCS(max_iter=2))
     with pytest.raises(rv.InfeasibleDecisionError):
         est.fit(Z, 2 * X)
     with pytest.raises(NotFittedError):
@@ -402,7 +474,7 @@ def test_a_sample_that_weighs_more_is_one_that_comes_more_often(solver):
     Z = rng.standard_normal((12, 2))
     X = problem.solve(-1 - rng.random((12, 4))).x  # no model explains them all
     weight = np.where(np.arange(12) < 6, 9.0, 1.0)
-    est = InverseRegressor(problem, solver=solver, max_iter=400, tol=0.0, threads=1, **PLAIN)
+    est = InverseRegressor(problem, solver=lasting(solver, 400, tol=0.0), threads=1, **PLAIN)
     weighed = clone(est).fit(Z, X, sample_weight=weight).history_["h"][-1]
     rows = np.repeat(np.arange(12), weight.astype(int))
     repeated = clone(est).fit(Z[rows], X[rows]).history_["h"][-1]
@@ -429,7 +501,7 @@ def test_true_costs_without_a_decision_are_named():
 
 def test_predictions_without_a_decision_are_nan_with_a_warning():
     cyclic = rv.problems.grid_shortest_path(3, 3)
-    est = InverseRegressor(cyclic, max_iter=1).fit(Z, cyclic.solve(1 + C[:, :24]).x)
+    est = InverseRegressor(cyclic, solver=LBFGS(max_iter=1)).fit(Z, cyclic.solve(1 + C[:, :24]).x)
     est.intercept_[:] = -1.0  # every circle pays
     with pytest.warns(UnsolvedDecisionWarning, match="3 of 3 predicted costs"):
         assert np.isnan(est.predict(0 * Z[:3])).all()
@@ -444,7 +516,7 @@ def test_predictions_without_a_decision_are_nan_with_a_warning():
     ids=["constant feature", "repeated feature", "fewer samples than features"],
 )
 def test_contexts_that_leave_a_choice_get_a_right_answer(contexts, solver):
-    est = InverseRegressor(PATHS, solver=solver, max_iter=40, **PLAIN).fit(contexts, X)
+    est = InverseRegressor(PATHS, solver=lasting(solver, 40), **PLAIN).fit(contexts, X)
     assert np.isfinite(est.coef_).all()
     assert est.history_["h"][-1] < est.history_["h"][0]
     if contexts.shape[1] > 60 and solver != "armijo":
@@ -455,13 +527,12 @@ def test_contexts_that_leave_a_choice_get_a_right_answer(contexts, solver):
 @pytest.mark.parametrize("margin", [1e-6, 1e6])
 def test_the_margin_is_a_unit_of_cost_and_nothing_else(margin):
     one, other = (
-        InverseRegressor(PATHS, solver="pocs", margin=m, max_iter=20).fit(Z, X)
-        for m in (1.0, margin)
+        InverseRegressor(PATHS, solver=POCS(max_iter=20), margin=m).fit(Z, X) for m in (1.0, margin)
     )
     np.testing.assert_allclose(other.coef_, margin * one.coef_, rtol=1e-5, atol=1e-7 * margin)
     one, other = (
         InverseRegressor(PATHS, margin=m, random_state=0).fit(Z, X) for m in (1.0, margin)
     )
     value = one.certificate_.value * margin**2
-    assert other.certificate_.value == pytest.approx(value, rel=one.tol)
+    assert other.certificate_.value == pytest.approx(value, rel=LBFGS().tol)
     assert np.array_equal(other.predict(Z), one.predict(Z))

@@ -65,8 +65,15 @@ def test_a_scheduler_that_sees_no_price_comes_near_one_that_does(run_example):
 def test_the_learned_reward_earns_what_the_expert_earns(run_example):
     picture, told, names = run_example(EXAMPLES / "plot_inverse_reinforcement.py")
     assert picture.stat().st_size > 20_000
+    # What was watched is explained whole, and on average that is enough everywhere.
+    assert told.count(": 100.00% of the expert's return there at worst") == 5
     assert all(share.mean() >= 0.99 for share in names["found"].values())
-    assert all(names["found"][count].min() >= 0.99 for count in (4, 8, 16))  # one or two are few
+    # Of one or two worlds many rewards explain all that was watched, and which of them a fit ends
+    # at is not the data's choice: the worst of 40 unseen worlds then has 98.3% and 97.3% here, but
+    # 99.5% and more in the worlds of seeds 4 to 6. No default is better at it: the usual noise and
+    # ridge leave 97.5% at worst on these seeds, 150 steps of POCS 96.6% on this one.
+    assert all(names["found"][count].min() >= 0.97 for count in (1, 2))
+    assert all(names["found"][count].min() >= 0.99 for count in (4, 8, 16))
     assert "16 worlds watched" in told
 
 

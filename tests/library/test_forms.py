@@ -10,6 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import revealed as rv
 from revealed import CostForm, InputError, OptimalitySet, ProjectionStatus, ShapeError
+from revealed.fit import POCS, LinearModel, SharedModel
+from revealed.fit.solvers import SOLVERS
 
 AGREE = 1e-6
 EXACT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
@@ -233,7 +235,7 @@ def test_the_estimator_learns_parameters_of_a_form(solver, name):
     Z = np.abs(rng.normal(size=(25, 2)))
     X = GRID.solve(form.costs(Z @ rng.random((2, form.n_parameters)) + 0.1)).x
     est = rv.InverseRegressor(
-        GRID, form=form, solver=solver, margin=0.01, max_iter=12, threads=1, fit_intercept=True
+        GRID, cost_map=form, solver=SOLVERS[solver](max_iter=12), margin=0.01, threads=1
     ).fit(Z, X)
     first, last = est.history_.rows[0]["h"], est.history_.rows[-1]["h"]
     assert last <= 0.2 * first
@@ -289,9 +291,9 @@ def test_weights_reach_the_loss_and_pocs():
     expected = np.average(0.5 * near.distance**2, weights=sets.weights)
     assert float(loss) == pytest.approx(expected)
     Z = np.ones((3, 1))
-    options = {"solver": "pocs", "fit_intercept": False, "max_iter": 2000, "tol": 0.0}
+    model, solver = LinearModel(fit_intercept=False), POCS(max_iter=2000, tol=0.0)
     with pytest.warns(ConvergenceWarning):  # a `tol` of 0 is never reached
-        est = rv.InverseRegressor(pick, **options).fit(Z, sets)
+        est = rv.InverseRegressor(pick, model=model, solver=solver).fit(Z, sets)
     c = np.repeat(est.coef_.T, 3, axis=0)
     push = sets.weights[:, None] * (c - rv.project(c, sets).point)
     assert np.abs(push.sum(axis=0)).max() <= 1e-5, "not where the weighted mean is least"
@@ -371,7 +373,11 @@ def test_shared_coefficients_are_learnt_across_sizes(solver):
     sets = OptimalitySet.concatenate(parts)
     order = rng.permutation(30)
     est = rv.InverseRegressor(
-        grids[0], solver=solver, margin=0.01, fit_intercept=False, max_iter=400, threads=1
+        grids[0],
+        model=SharedModel(fit_intercept=False),
+        solver=SOLVERS[solver](max_iter=400),
+        margin=0.01,
+        threads=1,
     ).fit([Z[i] for i in order], sets[order])
     assert est.coef_[0] / est.coef_[1] == pytest.approx(2.5, rel=0.3)
     assert est.score(Z, sets) >= -0.5

@@ -77,16 +77,16 @@ def test_projections_compile(name, start, monkeypatch):
     kernels, language = launch._kernels()
     made = SimpleNamespace(**{key: Compiled(kernel) for key, kernel in vars(kernels).items()})
     monkeypatch.setattr(launch, "_kernels", lambda: (made, language))
-    matrix = launch._matrix
+    config = launch._config
     monkeypatch.setattr(
         launch,
-        "_matrix",
-        lambda band, *, bounds, on_device: matrix(band, bounds=bounds, on_device=True),
+        "_config",
+        lambda how, band, *, bounds, on_device: config(how, band, bounds=bounds, on_device=True),
     )
     there = DeviceSets.upload(sets, "cpu")
     rows = None if start == "cold" else torch.zeros(len(costs), there.plan.n_rows).double()
     project_on_device(costs.float(), there, warm_start=rows, method="triton")
-    assert [made.first.launches, made.certify.launches, made.rescue.launches] == [1, 2, 1]
+    assert [made.first.launches, made.certify.launches, made.fallback.launches] == [1, 2, 1]
 
 
 @pytest.mark.parametrize("power", [1, 2, "huber"])

@@ -1,4 +1,4 @@
-"""The projection on the device: the same inputs through the plain twin (any machine), Triton's
+"""The projection on the device: the same inputs through plain torch (any machine), Triton's
 interpreter (where triton is installed) and CUDA (where there is a GPU), against the CPU kernel and
 the slow reference. Without pytest: `python -m revealed_experiments.device.projection --large`.
 """
@@ -31,7 +31,7 @@ from revealed_experiments.device.projection import (
 )
 
 CUDA = torch.cuda.is_available()
-WAYS = [("cpu", "twin"), *([("cuda", "auto"), ("cuda", "twin")] if CUDA else [])]
+WAYS = [("cpu", "torch"), *([("cuda", "auto"), ("cuda", "torch")] if CUDA else [])]
 """Devices and methods that run here."""
 SMALL = list(small_cases())
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data" / "netlib"
@@ -85,10 +85,10 @@ def test_agrees_on_grids_up_to_30_and_boards_up_to_12(case, precision):
     assert_agrees(examine(case, "cuda", "auto", precision))
 
 
-def test_the_twin_agrees_on_a_grid_and_a_board():
+def test_the_torch_version_agrees_on_a_grid_and_a_board():
     for case in large_cases(batch=2):
         if case.name in ("grid 8x8, 8 neighbours", "matching 6x6"):
-            assert_agrees(examine(case, "cpu", "twin"))
+            assert_agrees(examine(case, "cpu", "torch"))
 
 
 @pytest.mark.parametrize("way", WAYS, ids=name_of)
@@ -214,7 +214,7 @@ def test_a_warm_start_that_is_the_answer_takes_no_step(path_case, way):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_move_that_is_all_rounding_proves_itself(seed):
     cost, sets = nearly_repeated_rows(seed)
-    p = project_on_device(torch.tensor(cost), DeviceSets.upload(sets, "cpu"), method="twin")
+    p = project_on_device(torch.tensor(cost), DeviceSets.upload(sets, "cpu"), method="torch")
     assert p.solved.all()
     assert p.distance[0] <= 1e-10 * np.linalg.norm(cost)
 
@@ -288,7 +288,7 @@ def test_cases_can_be_taken_to_a_machine_that_cannot_solve_them(path_case, tmp_p
     save_cases([Case("some", plain, costs)], tmp_path / "cases.npz")
     (case,) = saved_cases(tmp_path / "cases.npz")
     np.testing.assert_array_equal(case.sets.entry_state, plain.entry_state)
-    assert_agrees(examine(case, "cpu", "twin"))
+    assert_agrees(examine(case, "cpu", "torch"))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])

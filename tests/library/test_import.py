@@ -4,8 +4,10 @@ Each test runs in a fresh interpreter: this one has imported nearly everything a
 """
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -134,10 +136,23 @@ def test_the_package_works_where_nothing_may_be_written(tmp_path):
         "def refuse(self, *args, **options): raise PermissionError(13, 'no', str(self))\n"
         "pathlib.Path.mkdir = refuse\n"
         "import revealed._common.compiled as compiled\n"
-        "assert compiled._CACHE is None\n"
+        "assert compiled.cache_folder('revealed') is None\n"
         "@compiled.kernel\n"
         "def double(x): return 2.0 * x\n"
         "assert double(2.0) == 4.0\n"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": ""}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+@pytest.mark.parametrize(
+    "package, door", [("clarabel", "_common/conic.py"), ("highspy", "oracles/highs.py")]
+)
+def test_a_solver_has_one_door(package, door):
+    """One place knows its settings and how to stop it; the others ask there."""
+    import revealed
+
+    source = Path(revealed.__file__).parent
+    imports = re.compile(rf"""^\s*(import|from) {package}\b|import_module\(["']{package}""", re.M)
+    users = [path for path in source.rglob("*.py") if imports.search(path.read_text("utf-8"))]
+    assert [path.relative_to(source).as_posix() for path in users] == [door]

@@ -254,7 +254,7 @@ def test_parameters_are_learnt_end_to_end(case):
     Z = rng.uniform(-1, 1, (20, 2))
     W = 1 + 0.8 * Z @ rng.uniform(-1, 1, (2, c.size))
     X = model.problem.solve(costs_of(model, W)).x
-    options = {"form": model.form, "margin": 0.02, "noise": 0.0, "threads": 1}
+    options = {"cost_map": model.form, "margin": 0.02, "noise": 0.0, "threads": 1}
     est = rv.InverseRegressor(model.problem, **options).fit(Z, X)
     assert est.history_["h"][-1] < 0.1 * est.history_["h"][0]
     assert ((est.predict(Z) - X) ** 2).sum(axis=1).mean() < 0.05

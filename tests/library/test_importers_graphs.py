@@ -115,7 +115,7 @@ def test_paths_are_learnt_with_one_cost_for_both_ways():
     Z = rng.uniform(-1, 1, (40, 2))
     W = weights * (1 + 0.4 * Z @ rng.uniform(-1, 1, (2, len(weights))))
     X = model.problem.solve(model.form.costs(W)).x
-    est = rv.InverseRegressor(model.problem, form=model.form, threads=1).fit(Z, X)
+    est = rv.InverseRegressor(model.problem, cost_map=model.form, threads=1).fit(Z, X)
     assert est.predict_parameters(Z).shape == W.shape
     assert est.score(Z, X) > -0.2
     assert est.history_["h"][-1] < 0.01 * est.history_["h"][0]

@@ -3,12 +3,22 @@
 import numpy as np
 import one_program
 import pytest
-from fit_cases import contexts, entries
+from fit_cases import LOSSES, contexts, entries
 from one_program import EXACT, least_loss
 from sklearn.exceptions import ConvergenceWarning
 
 import revealed as rv
-from revealed.fit import InverseRegressor, KernelModel, LinearModel, SharedModel, StopReason, pocs
+from revealed.fit import (
+    LBFGS,
+    POCS,
+    Huber,
+    InverseRegressor,
+    KernelModel,
+    LinearModel,
+    SharedModel,
+    StopReason,
+    pocs,
+)
 from revealed.fit.bound import lower_bound
 from revealed.fit.evaluation import DistanceLoss, Evaluator
 from revealed.fit.feature_models import QuadraticModel
@@ -20,14 +30,14 @@ PROJECTED = 1e-7
 GAMMA = 0.5
 NOISE = 0.7
 RIDGE = 0.1
-DRAWS = {"n_draws": 2, "random_state": 3}
+DRAWS = {"solver": LBFGS(n_draws=2), "random_state": 3}
 KINDS = {
     "linear": {},
-    "no intercept": {"fit_intercept": False},
+    "no intercept": {"model": LinearModel(fit_intercept=False)},
     "quadratic": {"model": "quadratic"},
     "shared": {"model": "shared"},
-    "kernel": {"model": "kernel", "gamma": GAMMA},
-    "nystroem": {"model": "kernel", "gamma": GAMMA, "n_components": 3},
+    "kernel": {"model": KernelModel(gamma=GAMMA)},
+    "nystroem": {"model": KernelModel(gamma=GAMMA, n_components=3)},
 }
 
 
@@ -38,17 +48,17 @@ def case(kind, name, B=16, form=None):
     return entries(name, B, n=None if form is None else form.n_parameters)
 
 
-def design_of(kind, Z, marks):
+def design_of(kind, Z, marks, weights=None):
     """The same kind of model for the conic program; `marks` are the landmarks of a kernel."""
     if kind in ("kernel", "nystroem"):
-        return one_program.kernel(Z, marks, GAMMA)
+        return one_program.kernel(Z, marks, GAMMA, weights)
     makers = {
         "linear": one_program.linear,
         "no intercept": one_program.without_intercept,
         "quadratic": one_program.quadratic,
         "shared": one_program.Shared,
     }
-    return makers[kind](Z)
+    return makers[kind](Z, weights=weights)
 
 
 def model_of(kind, ridge=RIDGE):
@@ -67,13 +77,13 @@ def model_of(kind, ridge=RIDGE):
 
 def compare(est, kind, Z, sets, weights=None):
     """The fit is at the minimum of the conic program, and what it says of itself is true."""
-    design = design_of(kind, Z, getattr(est.model_, "landmarks", None))
+    design = design_of(kind, Z, getattr(est.model_, "landmarks", None), weights)
     best = least_loss(design, sets, est.loss_, ridge=est.ridge_, weights=weights)
     told = est.certificate_
     assert best > 1e-3, "a case that tells nothing"
     assert told.value == pytest.approx(best, rel=AGREE)
     assert told.lower_bound <= min(told.value, best * (1 + EXACT))
-    assert told.relative_gap <= est.tol if est.ridge_ and told.converged else True
+    assert told.relative_gap <= LBFGS().tol if est.ridge_ and told.converged else True
     assert est.ridge_ or told.lower_bound == 0.0
 
 
@@ -93,9 +103,8 @@ def compare(est, kind, Z, sets, weights=None):
 )
 def test_the_minimum_is_that_of_one_program(kind, name, ridge, power, noise):
     problem, Z, X = case(kind, name)
-    est = InverseRegressor(
-        problem, ridge=ridge, power=power, delta=0.8, noise=noise, **DRAWS, **KINDS[kind]
-    )
+    loss = Huber(delta=0.8) if power == "huber" else "squared"
+    est = InverseRegressor(problem, ridge=ridge, loss=loss, noise=noise, **DRAWS, **KINDS[kind])
     compare(est.fit(Z, X), kind, Z, rv.OptimalitySet(problem, X))
 
 
@@ -108,7 +117,9 @@ def test_the_minimum_is_that_of_one_program(kind, name, ridge, power, noise):
 )
 def test_the_minimum_of_the_plain_distance_is_that_of_one_program(kind, ridge, noise):
     problem, Z, X = case(kind, "knapsack")
-    est = InverseRegressor(problem, ridge=ridge, power=1, noise=noise, **DRAWS, **KINDS[kind])
+    est = InverseRegressor(
+        problem, ridge=ridge, loss="distance", noise=noise, **DRAWS, **KINDS[kind]
+    )
     compare(est.fit(Z, X), kind, Z, rv.OptimalitySet(problem, X))
 
 
@@ -155,7 +166,8 @@ def test_the_unit_of_a_row_does_not_spoil_what_is_chosen_by_default(factor):
 def test_the_minimum_counts_samples_by_their_weights(kind, ridge, power, noise):
     problem, Z, X = case(kind, "knapsack")
     weights = np.random.default_rng(1).uniform(0.2, 5.0, len(Z))
-    est = InverseRegressor(problem, ridge=ridge, power=power, noise=noise, **DRAWS, **KINDS[kind])
+    chosen = {"ridge": ridge, "loss": LOSSES[power], "noise": noise}
+    est = InverseRegressor(problem, **chosen, **DRAWS, **KINDS[kind])
     est.fit(Z, X, sample_weight=weights)
     compare(est, kind, Z, rv.OptimalitySet(problem, X), weights)
 
@@ -216,7 +228,7 @@ def prepared(kind, name="knapsack", weighted=True, **loss):
     if weighted:
         sets = sets.replaced(weights=np.random.default_rng(2).uniform(0.1, 1.0, len(X)))
     model = model_of(kind)
-    features = model.prepare(Z, sets.n_parameters)
+    features = model.prepare(Z, sets.n_parameters, weights=sets.weights)
     return Z, sets, model, features, Evaluator(sets, DistanceLoss(**loss))
 
 
@@ -234,7 +246,11 @@ def test_the_bound_is_never_above_the_minimum(kind, power, noise):
     Z, sets, model, features, evaluator = prepared(kind, power=power, noise=noise, draws=2)
     marks = getattr(model, "landmarks", None)
     best = least_loss(
-        design_of(kind, Z, marks), sets, evaluator.loss, ridge=RIDGE, weights=sets.weights
+        design_of(kind, Z, marks, sets.weights),
+        sets,
+        evaluator.loss,
+        ridge=RIDGE,
+        weights=sets.weights,
     )
     lbfgs(model, Z, sets, loss=evaluator.loss, tol=1e-8, max_iter=200, features=features)
     least, rng, bounds = model.point.copy(), np.random.default_rng(0), []
@@ -252,8 +268,13 @@ def test_the_bound_is_never_above_the_minimum(kind, power, noise):
 @pytest.mark.parametrize("kind", ["linear", "shared", "kernel"])
 def test_the_bound_holds_wherever_a_fit_stops(kind, power):
     problem, Z, X = case(kind, "knapsack")
-    est = InverseRegressor(problem, power=power, ridge=0.02, noise=NOISE, **DRAWS, **KINDS[kind])
-    told = [est.set_params(max_iter=stop).fit(Z, X).certificate_ for stop in range(0, 40, 3)]
+    chosen = {"loss": LOSSES[power], "ridge": 0.02, "noise": NOISE}
+    est = InverseRegressor(
+        problem, **chosen, **(DRAWS | {"solver": LBFGS(n_draws=2)}), **KINDS[kind]
+    )
+    told = [
+        est.set_params(solver__max_iter=stop).fit(Z, X).certificate_ for stop in range(0, 40, 3)
+    ]
     design = design_of(kind, Z, getattr(est.model_, "landmarks", None))
     best = least_loss(design, rv.OptimalitySet(problem, X), est.loss_, ridge=0.02)
     for one in told:
@@ -268,14 +289,14 @@ def test_the_bound_holds_wherever_a_fit_stops(kind, power):
 def test_a_fit_that_has_not_converged_says_so():
     problem, Z, X = case("linear", "knapsack")
     with pytest.warns(ConvergenceWarning, match="Not converged: .* Allow more with `max_iter`"):
-        est = InverseRegressor(problem, max_iter=3, random_state=0).fit(Z, X)
+        est = InverseRegressor(problem, solver=LBFGS(max_iter=3), random_state=0).fit(Z, X)
     told = est.certificate_
     assert (told.converged, told.reason) == (False, StopReason.CAP)
     assert told.convergence.evaluations <= 4
     assert "Not converged" in str(told)
     assert InverseRegressor(problem, random_state=0).fit(Z, X).certificate_.converged
     with pytest.warns(ConvergenceWarning, match="Not converged"):
-        InverseRegressor(problem, solver="pocs", max_iter=3).fit(Z, X)
+        InverseRegressor(problem, solver=POCS(max_iter=3)).fit(Z, X)
 
 
 # --- the gradient --------------------------------------------------------------------------------

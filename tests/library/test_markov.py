@@ -102,7 +102,9 @@ def small_worlds(count, seed, side=5):
 def test_the_learned_reward_earns_the_experts_return_in_worlds_never_seen():
     worth = np.array([1.0, -0.5, -0.1])
     seen, features = small_worlds(4, seed=1)
-    model = rv.InverseRegressor(seen, fit_intercept=False, max_iter=200, threads=1)
+    shared = rv.fit.SharedModel(fit_intercept=False)
+    solver = rv.fit.LBFGS(max_iter=200)
+    model = rv.InverseRegressor(seen, model=shared, solver=solver, threads=1)
     model.fit(features, seen.solve(-features @ worth).x)
     unseen, new = small_worlds(6, seed=2)
     for problem, known in ((seen, features), (unseen, new)):

@@ -200,7 +200,7 @@ def test_torch_module_shares_the_memory_of_the_model(model):
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((20, 6, 3) if isinstance(model, SharedModel) else (20, 3))
     model.fit_targets(Z, rng.standard_normal((20, 6)))
-    features, module = torch.from_numpy(model.prepare(Z, 6)), model.module()
+    features, module = torch.from_numpy(model.prepare(Z, 6)), model.torch_module()
     np.testing.assert_allclose(module(features).detach().numpy(), model.predict_cost(Z), **EXACT)
     with torch.no_grad():
         for parameter in module.parameters():
@@ -217,10 +217,10 @@ def network(seed=0, dropout=0.0):
     return torch.nn.Sequential(*layers, torch.nn.Linear(16, 3))
 
 
-@pytest.mark.parametrize("optimiser", ["sgd", "adam", "adagrad"])
-def test_torch_model_moves_towards_its_targets(optimiser):
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
+def test_torch_model_moves_towards_its_targets(optimizer):
     Z, T = regression()
-    model = TorchModel(network(), optimiser=optimiser, step=0.05, inner_steps=200)
+    model = TorchModel(network(), optimizer=optimizer, lr=0.05, inner_steps=200)
     before = ((model.predict_cost(Z) - T) ** 2).mean()
     model.fit_targets(Z, T)
     assert ((model.predict_cost(Z) - T) ** 2).mean() < 0.9 * before
@@ -272,18 +272,19 @@ def test_contexts_that_do_not_fit_are_named(model, Z, words):
 
 
 @pytest.mark.parametrize(
-    "build, words",
+    "model, words",
     [
-        (lambda: LinearModel(ridge=-1.0), "at least 0"),
-        (lambda: KernelModel("cosine"), '"rbf" or "poly"'),
-        (lambda: KernelModel(n_components=0), "at least 1"),
-        (lambda: TorchModel("net"), r"torch.nn.Module"),
-        (lambda: TorchModel(network(), optimiser="lbfgs"), "sgd, adam, adagrad"),
+        (LinearModel(ridge=-1.0), "at least 0"),
+        (KernelModel(ridge="much"), "`ridge` must be"),
+        (KernelModel("cosine"), '"rbf" or "poly"'),
+        (KernelModel(n_components=0), "at least 1"),
+        (TorchModel("net"), r"torch.nn.Module"),
+        (TorchModel(torch.nn.Linear(4, 3), optimizer="lbfgs"), "sgd, adam, adagrad"),
     ],
 )
-def test_settings_that_mean_nothing_are_refused(build, words):
+def test_settings_that_mean_nothing_are_refused(model, words):
     with pytest.raises(rv.InputError, match=words):
-        build()
+        model.prepare(np.zeros((2, 4)), 3)
 
 
 def test_a_kernel_that_overflows_is_named():

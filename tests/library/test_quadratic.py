@@ -9,6 +9,7 @@ from second_opinion import Explained, symmetric
 
 import revealed as rv
 from revealed import InputError, ProjectionStatus, ShapeError
+from revealed.fit.solvers import SOLVERS
 
 AGREE = 1e-6
 GAMMA = 1.7
@@ -262,7 +263,8 @@ def test_the_estimator_learns_returns(solver):
     problem = rv.QuadraticProgram(GAMMA, risk(rng, 4), A_eq=np.ones((1, 4)), b_eq=[1.0])
     Z, W = rng.normal(size=(40, 2)), rng.normal(size=(4, 2))
     X = problem.solve(Z @ W.T, threads=1).x
-    est = rv.InverseRegressor(problem, solver=solver, margin=0.0, max_iter=600, threads=1)
+    solver = SOLVERS[solver](max_iter=600)
+    est = rv.InverseRegressor(problem, solver=solver, margin=0.0, threads=1)
     est.fit(Z, X)
     before = np.linalg.norm(problem.solve(np.zeros((40, 4)), threads=1).x - X, axis=1).mean()
     after = np.linalg.norm(est.predict(Z) - X, axis=1).mean()

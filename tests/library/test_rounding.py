@@ -178,7 +178,11 @@ def test_infeasible_decisions_are_refused_repaired_or_skipped(kind):
     problem, Z, X = transport(2, days=60)
     X = X.copy()
     X[[4, 9], 0] += 5.0
-    options = {"max_iter": 300, "ridge": 0.01} if kind is rv.InverseRegressor else {"cv": 2}
+    options = (
+        {"solver": rv.fit.LBFGS(max_iter=300), "ridge": 0.01}
+        if kind is rv.InverseRegressor
+        else {"cv": 2}
+    )
     options |= {"random_state": 0}
     if kind is rv.InverseRegressorCV:
         options |= {"model": "linear", "ridges": [0.01]}

@@ -79,7 +79,8 @@ def test_prices_are_learned_from_schedules_alone(solver):
     weights = np.array([-8.0, 15.0] + [0.0] * 6)  # the truth is in the model: wind, demand
     costs = (days.features @ weights) @ energy.T
     context = np.einsum("np,bpf->bnf", energy, days.features)
-    model = rv.InverseRegressor(problem, solver=solver, fit_intercept=False, threads=1)
+    shared = rv.fit.SharedModel(fit_intercept=False)
+    model = rv.InverseRegressor(problem, model=shared, solver=solver, threads=1)
     model.fit(context[:40], problem.solve(costs[:40]).x)
     regret = rv.metrics.relative_regret(
         problem,

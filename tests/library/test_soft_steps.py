@@ -11,9 +11,11 @@ import pytest
 import torch
 
 import revealed as rv
+from revealed.projection import constants
 from revealed.projection.cpu import kernel
-from revealed.projection.triton import DeviceSets, launch, project_on_device, twin
-from revealed.projection.triton.lockstep import Factor, load_instances
+from revealed.projection.torch_dense import newton as torch_newton
+from revealed.projection.torch_dense.instances import Factor, load_instances
+from revealed.projection.triton import DeviceSets, launch, project_on_device
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +34,8 @@ def on_cpu(sets, costs, start):
     return rv.project(costs, sets, warm_start=start, method="kernel")
 
 
-def by_twin(sets, costs, start):
-    return on_device(sets, costs, start, method="twin")
+def by_torch(sets, costs, start):
+    return on_device(sets, costs, start, method="torch")
 
 
 def on_device(sets, costs, start, **options):
@@ -51,10 +53,10 @@ def refuse(*args):
 
 def without_soft_steps(bounds):
     assert not bounds
-    return kernel.OVERSHOOT, kernel.STAGES[1:]
+    return constants.OVERSHOOT, constants.STAGES[1:]
 
 
-@pytest.mark.parametrize("place, way", [(kernel, on_cpu), (twin, by_twin)])
+@pytest.mark.parametrize("place, way", [(kernel, on_cpu), (torch_newton, by_torch)])
 def test_the_interior_point_is_not_needed_from_far_away(far, place, way, monkeypatch):
     expected = way(*far)
     monkeypatch.setattr(place, "interior", refuse)
@@ -88,7 +90,7 @@ ALIKE = 1e-5
 """The matrix of a grid is singular, and the ridges that make up for it are not the same."""
 
 
-def told(found):
+def listed(found):
     return [[float(p.residual[0]), *p.point[0].tolist()] for p in found]
 
 
@@ -108,7 +110,7 @@ def away():
 
 def stopped(way, **options):
     """Residuals and points of one projection from far away, stopped after so many steps."""
-    return told(way(*away(), max_iter=limit, **options) for limit in LIMITS)
+    return listed(way(*away(), max_iter=limit, **options) for limit in LIMITS)
 
 
 def cpu_kernel(sets, costs, start, **options):
@@ -124,8 +126,8 @@ def test_these_are_stopped_among_soft_steps(monkeypatch):
         assert abs(residual / other - 1.0) > 0.1
 
 
-def test_the_twin_takes_the_same_soft_steps_as_the_cpu():
-    np.testing.assert_allclose(stopped(on_device, method="twin"), stopped(cpu_kernel), rtol=ALIKE)
+def test_the_torch_version_takes_the_same_soft_steps_as_the_cpu():
+    np.testing.assert_allclose(stopped(on_device, method="torch"), stopped(cpu_kernel), rtol=ALIKE)
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +178,7 @@ CASES = {"late": late, "midway": midway, "overshot": away}
 def begun(name):
     """By the kernels: residuals and points after each of the first steps."""
     case, most = CASES[name](), len(ROUND[name])
-    return told(on_device(*case, method="triton", max_iter=k + 1) for k in range(most))
+    return listed(on_device(*case, method="triton", max_iter=k + 1) for k in range(most))
 
 
 def begun_by_hand(name):
@@ -191,14 +193,14 @@ def begun_by_hand(name):
     for k, share in enumerate(ROUND[name]):
         t = at.columns(at.v) - at.shift
         if share is not None and size is None:
-            size = twin._pieces(at, t, None)[0].pow(2).mean().sqrt()
+            size = torch_newton._pieces(at, t, None)[0].pow(2).mean().sqrt()
         mu = None if share is None else share * size
-        r, weight = twin._pieces(at, t, mu)
-        d = Factor(at, weight, torch.full_like(at.v, launch.RIDGE)).solve(-at.rows(r))
-        at.v = at.v + twin._line_search(at, 0.0 * at.v, t, d, mu).alpha[:, None] * d
+        r, weight = torch_newton._pieces(at, t, mu)
+        d = Factor(at, weight, torch.full_like(at.v, constants.DEVICE_RIDGE)).solve(-at.rows(r))
+        at.v = at.v + torch_newton._line_search(at, 0.0 * at.v, t, d, mu).alpha[:, None] * d
         steps = torch.full((1,), k + 1)
-        found.append(twin._answer(torch.tensor(costs), at, there, steps, 1e-8, k + 1))
-    return told(found)
+        found.append(torch_newton._answer(torch.tensor(costs), at, there, steps, 1e-8, k + 1))
+    return listed(found)
 
 
 @pytest.mark.parametrize("name", ROUND)
@@ -240,15 +242,17 @@ def test_rounded_residuals_have_the_derivative_they_are_said_to_have():
     assert [bool(x) for x in at.upper[0]] == [False, True, False, False]
     for point in (-0.7, -1e-3, 0.0, 0.2):
         t = torch.full((1, 4), point, dtype=torch.float64, requires_grad=True)
-        exact, _ = twin._pieces(at, t, None)
-        r, weight = twin._pieces(at, t, torch.tensor([[0.1]], dtype=torch.float64))
+        exact, _ = torch_newton._pieces(at, t, None)
+        r, weight = torch_newton._pieces(at, t, torch.tensor([[0.1]], dtype=torch.float64))
         (slope,) = torch.autograd.grad(r.sum(), t)
         torch.testing.assert_close(weight, slope)
         # The corner is missed by mu at most, on the side where the residual may be.
         assert ((r - exact).abs() <= 0.1 + 1e-12).all()
         assert (r[at.lower] >= exact[at.lower]).all()
         assert (r[at.upper] <= exact[at.upper]).all()
-        torch.testing.assert_close(twin._pieces(at, t, 0.0 * exact[:, :1] + 1e-12)[0], exact)
+        torch.testing.assert_close(
+            torch_newton._pieces(at, t, 0.0 * exact[:, :1] + 1e-12)[0], exact
+        )
 
 
 if __name__ == "__main__":  # in Triton's interpreter, which is chosen when triton is imported

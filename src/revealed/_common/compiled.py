@@ -1,17 +1,22 @@
 """How the kernels are compiled, and where the machine code is kept.
 
-numba notices when the file of a cached function changes, but not when a function it calls does:
-after an upgrade a kernel could run with yesterday's inner loop. So the cache lives in a folder
-named after a digest of all the kernels' sources; any change of any of them starts a new one.
+numba notices when the file of a cached function changes, but not when something it inlines does: a
+function of another file, a constant, a vector instruction. After an upgrade a kernel could run with
+yesterday's inner loop. So the machine code of a module lies in a folder named after a digest of
+that module and of all it imports from its own package; a change to any of these files starts a new
+folder.
 
-It lies beside the package, or in the user's own cache where the package may not be written to.
-Where neither may be (a service account in a container), kernels are compiled anew in every process;
-never in a place that others can write to, for what is kept there is run.
+The folder lies beside the package, or in the user's own cache where the package may not be written
+to. Where neither may be (a service account in a container), kernels are compiled anew in every
+process; never in a place that others can write to, because what is kept there is run.
 """
 
 import hashlib
 import os
+import re
+import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +25,34 @@ from numba.core import config as _config
 
 _HERE = Path(__file__).parent
 _settings: Any = _config  # numba sets its attributes at run time, unseen by type checkers
+_IMPORT = re.compile(r"^(?:from (\.*)([\w.]*) import (\([^)]*\)|[^\n(]*)|import ([\w.]+))", re.M)
+"""Imports at the left margin. Indented ones are for type checkers or run inside a Python function,
+and compiled code can inline neither."""
 
 
 def kernel(function: Callable | None = None, **options: Any) -> Any:
     """Compile on first use, without the interpreter's lock, IEEE division, and keep the result.
 
     No parallel layer of numba's: threads share a batch by each calling a kernel on a part of it.
-    `options` are numba's own.
+
+    Parameters
+    ----------
+    function : callable
+        What to compile.
+    **options
+        numba's own.
+
+    Returns
+    -------
+    numba.core.dispatcher.Dispatcher
     """
     if function is None:
         return lambda given: kernel(given, **options)
     dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
-    if _CACHE is None:
+    folder = cache_folder(function.__module__)
+    if folder is None:
         return dispatcher
-    given, _settings.CACHE_DIR = _settings.CACHE_DIR, _CACHE
+    given, _settings.CACHE_DIR = _settings.CACHE_DIR, folder
     try:
         dispatcher.enable_caching()
     finally:
@@ -41,20 +60,12 @@ def kernel(function: Callable | None = None, **options: Any) -> Any:
     return dispatcher
 
 
-def _digest() -> str:
-    """Of every file that holds a kernel."""
-    sources = hashlib.sha256()
-    for path in sorted(_HERE.rglob("*.py")):
-        content = path.read_bytes()
-        if b"@kernel" in content:
-            sources.update(content)
-    return sources.hexdigest()[:16]
-
-
-def _cache_folder() -> str | None:
+@cache
+def cache_folder(module: str) -> str | None:
+    """Where the machine code of a module's kernels is kept; None where nothing may be written."""
     places = [_settings.CACHE_DIR] if _settings.CACHE_DIR else [_HERE / "__pycache__", _own_cache()]
     for place in places:
-        folder = Path(place) / f"kernels-{_digest()}"
+        folder = Path(place) / f"kernels-{_digest(module)}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:
@@ -68,4 +79,58 @@ def _own_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "revealed"
 
 
-_CACHE = _cache_folder()
+def _digest(module: str) -> str:
+    contents = hashlib.sha256()
+    for path in sources_of(module):
+        contents.update(path.read_bytes())
+    return contents.hexdigest()[:16]
+
+
+def sources_of(module: str) -> list[Path]:
+    """The file of a module and of every module of its package that its imports lead to.
+
+    Parameters
+    ----------
+    module : str
+        Its full name. It may still be loading, as it is when it decorates a kernel.
+
+    Returns
+    -------
+    list of Path
+        In the order of the modules' names.
+    """
+    found: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        file = _file_of(name)
+        if name not in found and file is not None:
+            found[name] = file
+            waiting += _named_in(name, file)
+    return [found[name] for name in sorted(found)]
+
+
+@cache
+def _file_of(module: str) -> Path | None:
+    """The file of a module, in the folder of its package; None for what is not a module there."""
+    root, *inner = module.split(".")
+    folders = getattr(sys.modules.get(root), "__path__", None)
+    if not folders:  # a script, or code from a string
+        return None
+    place = Path(folders[0], *inner)
+    choices = (place / "__init__.py", place.with_suffix(".py"))
+    return next((file for file in choices if file.is_file()), None)
+
+
+@cache
+def _named_in(module: str, file: Path) -> tuple[str, ...]:
+    """Full names of what a module imports from its package, be they modules or parts of modules."""
+    root, _, _ = module.partition(".")
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    found: list[str] = []
+    for dots, name, parts, whole in _IMPORT.findall(file.read_text("utf-8")):
+        above = package.split(".")[: package.count(".") + 2 - len(dots)] if dots else []
+        base = whole or ".".join([*above, *([name] if name else [])])
+        own = [part.split()[0] for part in parts.strip("()").split(",") if part.split()]
+        found += [base, *(f"{base}.{part}" for part in own)]
+    return tuple(name for name in found if name.partition(".")[0] == root)

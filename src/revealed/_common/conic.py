@@ -1,4 +1,4 @@
-"""The one door to Clarabel: minimise 1/2 x^T P x + q x  subject to  A x + s = b, s in a product of
+"""The one door to Clarabel: minimize 1/2 x^T P x + q x  subject to  A x + s = b, s in a product of
 cones.
 
 A cone is a pair (kind, size): "zero", "nonnegative" and "second-order" of so many rows, or
@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,13 +41,15 @@ ATTEMPTS: tuple[dict[str, Any], ...] = (
     _REFINED | {"equilibrate_enable": False},
     _REFINED | {"max_step_fraction": 0.999},
 )
+PLAIN = 1
+"""The attempt with Clarabel's own settings."""
 _here = threading.local()  # `stop`: the event that ends the solves of this thread
 _INFEASIBLE = ("PrimalInfeasible", "AlmostPrimalInfeasible")
 _UNBOUNDED = ("DualInfeasible", "AlmostDualInfeasible")
 
 
 class ConicAnswer(NamedTuple):
-    """What Clarabel found; whoever asked judges it."""
+    """What Clarabel found; the caller judges it."""
 
     x: np.ndarray
     z: np.ndarray
@@ -61,8 +62,12 @@ class ConicAnswer(NamedTuple):
 
 
 def has_clarabel() -> bool:
-    """Whether there is a conic solver to turn to."""
-    return find_spec("clarabel") is not None
+    """Whether there is a conic solver to turn to: Clarabel that can be imported, not only found."""
+    try:
+        import_module("clarabel")
+    except ImportError:
+        return False
+    return True
 
 
 def load_clarabel(what: str) -> Any:

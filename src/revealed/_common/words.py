@@ -1,8 +1,21 @@
-"""How messages, tables and pages count things."""
+"""How messages, tables and pages count and name things."""
 
 from __future__ import annotations
+
+import unicodedata
 
 
 def count(n: int, noun: str, plural: str | None = None) -> str:
     """`1 row`, `3 rows`, `1 row has`, `1,200 rows have`."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def plain_name(text: str) -> str:
+    """A name as it is shown and compared: on one line, with single blanks, without marks that
+    nobody sees or a terminal obeys, and every accent in one letter with its own (Unicode's NFC):
+    some systems write `ü` as `u` and two dots, which looks the same and is not."""
+    text = text.strip()
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return text
+    seen = (letter for letter in text if letter.isprintable() or letter.isspace())
+    return unicodedata.normalize("NFC", " ".join("".join(seen).split()))

@@ -8,19 +8,33 @@ from typing import TYPE_CHECKING, Any
 
 from .certificate import Certificate as Certificate
 from .evaluation import DistanceLoss as DistanceLoss
-from .feature_models import KernelModel as KernelModel
 from .feature_models import QuadraticModel as QuadraticModel
 from .feature_models import SharedModel as SharedModel
 from .history import History as History
 from .history import StopReason as StopReason
+from .intervals import CoefficientIntervals as CoefficientIntervals
+from .intervals import coefficient_intervals as coefficient_intervals
+from .kernel_model import KernelModel as KernelModel
 from .lbfgs import lbfgs as lbfgs
+from .loss_names import Huber as Huber
+from .loss_names import Welsch as Welsch
 from .models import CostModel as CostModel
 from .models import LinearModel as LinearModel
 from .pocs import pocs as pocs
+from .solvers import LBFGS as LBFGS
+from .solvers import POCS as POCS
+from .solvers import SGD as SGD
+from .solvers import Adagrad as Adagrad
+from .solvers import Adam as Adam
+from .solvers import Armijo as Armijo
+from .solvers import Boosting as Boosting
+from .solvers import Preconditioned as Preconditioned
+from .solvers import Solver as Solver
 
 if TYPE_CHECKING:
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
+    from .loading import load as load
     from .torch_model import TorchModel as TorchModel
     from .training import TrainSettings as TrainSettings
     from .training import erm as erm
@@ -29,6 +43,7 @@ _LAZY = {
     "TorchModel": "torch_model",
     "TrainSettings": "training",
     "erm": "training",
+    "load": "loading",
     "InverseRegressor": "estimator",
     "InverseRegressorCV": "cross_validation",
 }
@@ -40,6 +55,17 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "KernelModel",
     "TorchModel",
     "CostModel",
+    "LBFGS",
+    "POCS",
+    "Boosting",
+    "Armijo",
+    "Preconditioned",
+    "SGD",
+    "Adam",
+    "Adagrad",
+    "Solver",
+    "Huber",
+    "Welsch",
     "lbfgs",
     "pocs",
     "erm",
@@ -48,8 +74,11 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "History",
     "StopReason",
     "Certificate",
+    "coefficient_intervals",
+    "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
+    "load",
 ]
 
 

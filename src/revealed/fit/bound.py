@@ -29,7 +29,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .curvature import LARGEST, MOVES, groups, places
 from .evaluation import CACHED, DistanceLoss, Evaluator
-from .models import ConvexModel, Slope
+from .models import ConvexModel, Curved, Slope
 
 NEAR = 0.5
 """Largest |1 - a_i| that is tried."""
@@ -88,19 +88,14 @@ def _factors(
 ) -> list[np.ndarray] | None:
     """(K, b) for each chunk: the factors near 1 that leave the smallest gap; None where there are
     none. Those y that are as long as they may be keep their length."""
-    gram, total, lengths = model.penalty_curvature(), 0.0, []
-    found = np.zeros_like(gram)
-    for features, weights, y, _ in parts:
+    total, lengths = 0.0, []
+    for _, weights, y, _ in parts:
         length = np.linalg.norm(y, axis=2)
         least = LEAST * float(length.mean())  # a short y would have to change by much of itself
         free = (length > least) & (length < SHORT * loss.longest_gradient)
         lengths.append(np.where(free, length, np.inf))
-        u = (y / lengths[-1][:, :, None]).transpose(1, 2, 0)  # (b, n, K)
-        for some, entries, here in _in_few_entries(u):
-            hessians = (weights[some][:, None, None] * here) @ here.transpose(0, 2, 1)
-            found += model.curvature(features[some], entries, hessians)
         total += float(weights.sum()) * len(y)
-    gram += found / total
+    gram = model.curvature(_across(parts, lengths)) / total + model.penalty_curvature()
     gram[np.diag_indices(len(gram))] += 1e-12
     try:
         step = cho_solve(cho_factor(gram, check_finite=False), gradient, check_finite=False)
@@ -116,6 +111,18 @@ def _factors(
         change = (y * turn).sum(axis=2) / length**2
         result.append(1.0 - np.clip(change, -NEAR, NEAR))
     return result
+
+
+def _across(parts: list[Any], lengths: list[np.ndarray]) -> Iterator[Curved]:
+    """v v^T of every y that may change its length, as Hessians of the samples."""
+    for (features, weights, y, _), length in zip(parts, lengths, strict=True):
+        u = (y / length[:, :, None]).transpose(1, 2, 0)  # (b, n, K)
+        for some, entries, here in _in_few_entries(u):
+            yield (
+                features[some],
+                entries,
+                (weights[some][:, None, None] * here) @ here.transpose(0, 2, 1),
+            )
 
 
 def _in_few_entries(u: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

@@ -23,6 +23,7 @@ from torch import Tensor
 from .._common.disk import held, remove, remove_drafts, replace_file, strict_json
 from .._common.rows import Rows
 from ..errors import InputError, MissingDependencyError
+from ..io.plain import plain, unplain
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
@@ -41,8 +42,6 @@ WAIT = 1.0
 _SHOWN = 16
 """Digits of a checksum that are written down: enough that no two differ by chance."""
 _FILE = re.compile(rf"epoch_\d{{6,10}}-[0-9a-f]{{{_SHOWN}}}\.safetensors", re.ASCII)
-_BEYOND = "not finite"
-"""The key under which JSON keeps a number that it has no sign for."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def save(folder: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
     content = _safetensors().save(whole)
     sha256 = hashlib.sha256(content).hexdigest()
     name = f"epoch_{epoch:06d}-{sha256[:_SHOWN]}.safetensors"
-    facts = {"format": FORMAT, "version": VERSION} | _plain(checkpoint.facts, "the checkpoint")
+    facts = {"format": FORMAT, "version": VERSION} | plain(checkpoint.facts, "the checkpoint")
     facts["tensors"] = {"file": name, "sha256": sha256}
     facts["sha256"] = _checksum(facts)
     new = not (place / name).exists()
@@ -167,7 +166,7 @@ def load(folder: str | os.PathLike[str], belongs_to: dict[str, Any]) -> Checkpoi
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else error
         raise _refusal(str(place), f"{said or error}") from error
-    run, own = (_plain(facts, "the run") for facts in (found.facts["run"], belongs_to))
+    run, own = (plain(facts, "the run") for facts in (found.facts["run"], belongs_to))
     differing = sorted(key for key in own if run.get(key) != own[key])
     if differing:
         told = {key: run.get(key, "not recorded") for key in differing}
@@ -215,7 +214,7 @@ def _read(place: Path) -> Checkpoint:
     except Exception as error:  # the library raises exceptions of several kinds
         raise ValueError(f"{tensors['file']} is not a safetensors file: {error}") from error
     del facts["format"], facts["version"]
-    return Checkpoint(loaded, _unplain(facts), str(place))
+    return Checkpoint(loaded, unplain(facts), str(place))
 
 
 def _check_facts(facts: dict[str, Any]) -> None:
@@ -244,34 +243,6 @@ def _bytes(path: Path, most: int | None) -> bytes:
 def _checksum(facts: dict[str, Any]) -> str:
     text = json.dumps(facts, allow_nan=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _plain(value: Any, where: str) -> Any:
-    """A value as JSON gives it back, numbers that are not finite under a key of their own."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item, f"{where}, {name}") for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item, where) for item in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return {_BEYOND: str(value)}
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    raise InputError(
-        f"A checkpoint keeps numbers, text and lists of them; {where} is a {type(value).__name__}."
-    )
-
-
-def _unplain(value: Any) -> Any:
-    """What `_plain` was given, lists for tuples."""
-    if isinstance(value, dict):
-        if value.keys() == {_BEYOND} and value[_BEYOND] in ("nan", "inf", "-inf"):
-            return float(value[_BEYOND])
-        return {name: _unplain(item) for name, item in value.items()}
-    return [_unplain(item) for item in value] if isinstance(value, list) else value
 
 
 def fingerprint(sets: Sets, *beside: Any) -> str:

@@ -158,14 +158,14 @@ def check_length(contexts: int, decisions: int) -> None:
         raise ShapeError("There is nothing to learn from: `Z` and the decisions are empty.")
 
 
-def checked_contexts(estimator: Any, Z: Any, *, reset: bool) -> Any:
-    """Z as a finite float64 array, or as it is for a torch module; features counted and named.
+def checked_contexts(estimator: Any, Z: Any, *, reset: bool, as_given: bool = False) -> Any:
+    """Z as a finite float64 array, or `as_given` for a torch module; features counted and named.
 
     With `reset` the estimator takes their number and names down, otherwise it compares.
     """
     from sklearn.utils.validation import validate_data
 
-    if not isinstance(estimator.model, str):
+    if as_given:
         if reset:
             estimator.n_features_in_ = int(np.prod(np.shape(Z)[1:]))
         return Z

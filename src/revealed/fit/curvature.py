@@ -25,7 +25,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from ..optimality.sets import EntryState, OptimalitySet
 from ..projection.distance import ROUNDED
 from .evaluation import DistanceLoss, Evaluator
-from .models import ConvexModel
+from .models import ConvexModel, Curved
 
 LARGEST = 3000
 """Coordinates of a model whose curvature is factored."""
@@ -85,22 +85,9 @@ def sampled_metric(
     `steepness` is the length of the gradient over the root of twice the loss; `turn` chooses the
     samples.
     """
-    sets: Any = evaluator.sets
-    size, A = len(model.point), _rows_of(sets)
-    most = max(MOST_SAMPLES, 4 * size)
-    chosen, draws = _some_samples(len(sets), evaluator.loss.count, most, turn)
-    total, work, counted = np.zeros((size, size)), 0.0, 0.0
-    for start in range(0, len(chosen), BATCH):
-        index, draw = chosen[start : start + BATCH], draws[start : start + BATCH]
-        part = features[index]
-        sample = evaluator.sample(model, part, index, draw)
-        for some, entries, hessians in _hessians(A, *sample, evaluator.loss):
-            total += model.curvature(part[some], entries, hessians)
-            work += 2.0 * len(some) * entries.shape[1] ** 3
-        counted += float(sets.weights[index].sum())
-        if work > WORK:
-            break
-    total /= counted
+    counted: list[float] = []
+    total = model.curvature(_sampled(model, features, evaluator, turn, counted)) / sum(counted)
+    size = len(total)
     total += model.penalty_curvature()
     total[np.diag_indices(size)] += min(DAMPING, max(steepness, 1e-9))
     try:
@@ -108,6 +95,26 @@ def sampled_metric(
     except LinAlgError:
         return None
     return lambda gradient: cho_solve(factor, gradient, check_finite=False)
+
+
+def _sampled(
+    model: ConvexModel, features: Any, evaluator: Evaluator, turn: int, counted: list[float]
+) -> Iterator[Curved]:
+    """Hessians of some samples; what these count goes to `counted`."""
+    sets: Any = evaluator.sets
+    A, work = _rows_of(sets), 0.0
+    most = max(MOST_SAMPLES, 4 * len(model.point))
+    chosen, draws = _some_samples(len(sets), evaluator.loss.count, most, turn)
+    for start in range(0, len(chosen), BATCH):
+        index, draw = chosen[start : start + BATCH], draws[start : start + BATCH]
+        part = features[index]
+        sample = evaluator.sample(model, part, index, draw)
+        for some, entries, hessians in _hessians(A, *sample, evaluator.loss):
+            yield part[some], entries, hessians
+            work += 2.0 * len(some) * entries.shape[1] ** 3
+        counted.append(float(sets.weights[index].sum()))
+        if work > WORK:
+            break
 
 
 def _rows_of(sets: OptimalitySet) -> sparse.csr_array:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import copy
+import os
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -13,43 +15,35 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import to_float64
-from .._common.checks import check_number, check_whole
-from ..errors import InputError, ShapeError
-from ..optimality.cost_form import CostForm
+from .._common.checks import check_whole
+from ..errors import InputError
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
-from ..problems.protocol import check_problem
-from ..problems.solution import SolveStatus
-from .certificate import Certificate
-from .contexts import Common, Ragged, check_length, checked_contexts, is_ragged, like
-from .decisions import as_sets, checked_sample_weight, in_units, joined, weighed
+from .agreement import checked_settings, usual_solver
+from .choice import Data, Search, choose
+from .contexts import Common, checked_contexts
+from .decisions import as_sets, checked_sample_weight, in_units, weighed
 from .defaults import default_loss, default_ridge
-from .evaluation import Evaluator
-from .feature_models import KernelModel, QuadraticModel, SharedModel
+from .feature_models import SharedModel
 from .history import History, StopReason
-from .lbfgs import lbfgs
-from .models import CostModel, LinearModel
+from .intervals import CoefficientIntervals, coefficient_intervals, kind_of
+from .loss_names import Huber, Welsch, power_and_delta
+from .models import CostModel
+from .named_models import CHOSEN, MODELS, fresh_copy
 from .observed import observed
-from .pocs import pocs
-
-FIRST_ORDER = ("armijo", "preconditioned", "sgd", "adam", "adagrad")
-SOLVERS = ("lbfgs", "pocs", "boosting", *FIRST_ORDER)
-MODELS = ("linear", "quadratic", "shared", "kernel")
-CHOSEN = "auto"
-"""The model that cross-validation chooses."""
+from .prediction import Predictor, cost_form, cost_units, filled_up, in_scale
+from .solvers import LBFGS, Job, Solver, as_solver
+from .storing import save_estimator
 
 
-class UnsolvedDecisionWarning(UserWarning):
-    """Some predicted costs have no decision of minimum cost; their rows are NaN."""
-
-
-class InverseRegressor(RegressorMixin, BaseEstimator):
+class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
     """Learns costs c = f(z) under which observed decisions are optimal, then decides like them.
 
         est = InverseRegressor(problem).fit(Z, X)
         est.predict(Z_new)          # decisions         est.predict_cost(Z_new)    # costs
         print(est.certificate_)     # how near the minimum, and does it explain what it has seen?
+        est.save("folder")          # read again by revealed.load("folder")
 
     `Z` is (B, d): features of each sample, in numpy, torch or pandas. For shared weights it is
     (B, n, p): features of each cost entry; or with model="shared" (n, p), the same in every sample.
@@ -63,17 +57,17 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
     ----------
     problem : LinearProgram, QuadraticProgram or ConvexProgram
         What the decision maker may do.
-    model : "linear", "quadratic", "shared", "kernel", "auto", a torch.nn.Module or a scikit-learn
-        regressor
-        "quadratic" adds squares and products of the features. "auto" chooses between "linear" and
+    model : str or model
+        "linear", "quadratic" (squares and products of the features too), "shared", "kernel", or an
+        object with settings such as `KernelModel(gamma=0.1)` or `LinearModel(fit_intercept=False)`;
+        a torch.nn.Module or a scikit-learn regressor. "auto" chooses between "linear" and
         "quadratic" by cross-validation, and the ridge with it unless that is given, as
-        `InverseRegressorCV` does. A module or regressor is copied, never changed. Contexts
-        (B, n, p) make "linear" a "shared" one.
-    solver : "auto", "lbfgs", "pocs", "boosting", "armijo", "preconditioned", "sgd", "adam" or
-        "adagrad"
-        "lbfgs" goes to the minimum, for models that are linear in what they learn; "pocs" is the
-        paper's Algorithm 1; "boosting" adds up regressors fitted to what is left; the others are
-        first-order methods. "auto" is "lbfgs", "adam" for a module, "boosting" for a regressor.
+        `InverseRegressorCV` does. Models given are copied, never changed. Contexts (B, n, p) make
+        "linear" a "shared" one.
+    solver : str or solver
+        "lbfgs", "pocs", "boosting", "armijo", "preconditioned", "sgd", "adam" or "adagrad", or an
+        object with settings such as `LBFGS(max_iter=200)` or `Adam(lr=0.01)`. "auto" is "lbfgs",
+        "adam" for a module, "boosting" for a regressor.
     margin : float
         How clearly costs must favor the decision. With "auto" noise it is only a unit of costs.
     noise : float or "auto"
@@ -86,30 +80,13 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         Adds ridge/2 times the sum of squared weights to the mean loss, features taken with a
         standard deviation of 1; the intercept is free. "auto" is 0.15 over the number of samples
         for "lbfgs" where "auto" noise is not 0, and 0 for the rest; `InverseRegressorCV` chooses.
-    power : "auto", 2, 1, "huber" or "bounded"
-        Squared distance, distance, Huber's form with its bend at `delta`, or one that gives up what
-        is many `delta` away. "auto" is "huber" with noise and 2 without.
-    delta : float or None
-        None is the noise, or 1 without noise.
-    form : CostForm or None
-        How costs come from what is predicted: known or tied entries, shared coefficients, limits.
-    scale : (n,) array or None
-        Units of the cost entries: distances and margins count in these, entry by entry.
-    given : dict or None
-        For model="shared": weights that are known, by number of the feature, such as {0: 1.0}.
-    max_iter : int or None
-        Evaluations of "lbfgs" (500), updates of "pocs" (150) and "boosting" (100), epochs of
-        first-order methods (150).
-    tol : float
-        Relative. Of "lbfgs": the distance to the minimum; of the others: a cost this near its set
-        is inside, a fall of the loss this small is none.
-    n_draws : int or None
-        Draws of noise for each sample, an even number; None for 8, fewer for many samples.
-    optimiser, step, decay, batch_size, inner_steps, patience
-        Of first-order methods, see `revealed.fit.TrainSettings`. For a module in POCS, `optimiser`,
-        `step`, `batch_size` and `inner_steps` are of the inner fit. `patience` also ends boosting.
-    kernel, gamma, degree, coef0, n_components
-        Of a kernel model, see `revealed.fit.KernelModel`.
+    loss : str or loss
+        "squared" or "distance"; "huber" or `Huber(delta=...)`; "welsch" or `Welsch(delta=...)`,
+        which gives up what is far away. "auto" is "huber" with noise and "squared" without.
+    cost_map : CostForm, (n,) array or None
+        How costs come from what is predicted. A CostForm: known or tied entries, shared
+        coefficients, limits. An array: the units of the cost entries, in which distances and
+        margins count, entry by entry.
     infeasible : "refuse", "repair", "weigh" or "skip"
         What to do with decisions that break their constraints: refuse them all, take the nearest
         that obey, count these for less the farther they moved, or learn from the others only.
@@ -118,9 +95,10 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         then taken to stand for the nearest vertex. 0 takes them as exact. "auto" looks at the
         digits of infeasible decisions and of those between vertices, and warns if it assumes
         rounding.
-    track_decisions : bool
-        Adds the column `decision_loss` to the history: the mean of |x(c) - x|^2, solved for anew
-        in every iteration.
+    random_state : int, RandomState or None
+    threads : int or None
+        Of projections; None for every core.
+    verbose : bool
 
     Attributes
     ----------
@@ -139,8 +117,10 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         What was assumed about the decisions, and which were moved or skipped; empty if none.
     model_ : the fitted model
     form_ : CostForm or None
-        That of the data learnt from.
+        That of the data learned from.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+    decision_names_in_ : array of str
+        Columns of a table of decisions, where they have names.
     """
 
     def __init__(
@@ -148,33 +128,14 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         problem: Any,
         *,
         model: Any = "linear",
-        solver: str = "auto",
+        solver: Any = "auto",
         margin: float = 1.0,
         noise: float | str = "auto",
         ridge: float | str = "auto",
-        power: int | str = "auto",
-        delta: float | None = None,
-        form: CostForm | None = None,
-        scale: Any = None,
-        given: dict[int, float] | None = None,
-        fit_intercept: bool = True,
-        max_iter: int | None = None,
-        tol: float = 1e-6,
-        n_draws: int | None = None,
-        optimiser: str = "adam",
-        step: float | None = None,
-        decay: float = 0.0,
-        batch_size: int = 32,
-        inner_steps: int | None = None,
-        patience: int | None = None,
-        kernel: str = "rbf",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        n_components: int | None = None,
+        loss: Any = "auto",
+        cost_map: Any = None,
         infeasible: str = "refuse",
         decision_tol: Any = "auto",
-        track_decisions: bool = False,
         random_state: Any = None,
         threads: int | None = None,
         verbose: bool = False,
@@ -185,32 +146,22 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         self.margin = margin
         self.noise = noise
         self.ridge = ridge
-        self.power = power
-        self.delta = delta
-        self.form = form
-        self.scale = scale
-        self.given = given
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_draws = n_draws
-        self.optimiser = optimiser
-        self.step = step
-        self.decay = decay
-        self.batch_size = batch_size
-        self.inner_steps = inner_steps
-        self.patience = patience
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_components = n_components
+        self.loss = loss
+        self.cost_map = cost_map
         self.infeasible = infeasible
         self.decision_tol = decision_tol
-        self.track_decisions = track_decisions
         self.random_state = random_state
         self.threads = threads
         self.verbose = verbose
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings; `solver__max_iter=` and the like also where the solver, the model or
+        the loss is a name: the object of that name then takes its place."""
+        for name in {key.partition("__")[0] for key in params if "__" in key}:
+            value = params.get(name, getattr(self, name, None))
+            if isinstance(value, str):
+                params[name] = self._named(name, value)
+        return super().set_params(**params)
 
     def fit(
         self,
@@ -220,40 +171,27 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         sample_weight: Any = None,
         true_costs: Any = None,
         validation: tuple[Any, Any] | None = None,
+        track_decisions: bool = False,
     ) -> InverseRegressor:
         """Learn from contexts `Z` and the decisions `y` taken there, each counting as much as
         `sample_weight` (B,) says; a weight of 0 is as if the sample were not there.
 
-        Where costs are known instead of decisions (predict-then-optimise), give `true_costs`
+        Where costs are known instead of decisions (predict-then-optimize), give `true_costs`
         (B, n): the decisions are then those of minimum true cost. `validation` is a pair like
         (Z, y) for first-order methods and boosting: the model that does best on it is kept, and
-        `patience` stops.
+        `patience` stops. `track_decisions` adds the column `decision_loss` to the history: the
+        mean of |x(c) - x|^2, solved for anew in every iteration.
         """
-        self._check_parameters(validation)
         if isinstance(self.model, str) and self.model == CHOSEN:
-            return self._fit_chosen(Z, y, sample_weight, true_costs)
-        Z = self._contexts(Z, y, true_costs, reset=True)
+            ridges = self.ridge if self.ridge == "auto" else [self.ridge]
+            search = Search(ridges=ridges)
+            return self._fit_chosen(search, Z, y, sample_weight, true_costs, track_decisions)
+        model, solver = checked_settings(self, self.model, Z, validation)
+        Z = self._contexts(Z, y, true_costs, model, reset=True)
         Z, sets = self._data(Z, y, true_costs, sample_weight)
         self._seed = _seed(self.random_state)
-        self._choose(sets)
-        model = self._new_model(Z)
-        history = self._train(model, Z, sets, self._passes(), validation)
-        self.n_iter_ = len(history) - 1  # the last row only measures
-        self._keep(model, sets, history)
-        self._warn_unless_converged()
-        return self
-
-    def _fit_chosen(self, Z: Any, y: Any, sample_weight: Any, true_costs: Any) -> InverseRegressor:
-        """Let cross-validation choose features and ridge, and take over what it has fitted."""
-        from .cross_validation import InverseRegressorCV
-
-        names = set(InverseRegressorCV(None).get_params()) & set(self.get_params(deep=False))
-        ridges = self.ridge if self.ridge == "auto" else [self.ridge]
-        chosen = InverseRegressorCV(**{name: getattr(self, name) for name in names}, ridges=ridges)
-        chosen.fit(Z, y, sample_weight=sample_weight, true_costs=true_costs)
-        own = self.get_params(deep=False)
-        vars(self).update({name: v for name, v in vars(chosen).items() if name not in own})
-        return self
+        self._settle(sets, model, solver)
+        return self._fit(model, solver, Z, sets, validation, track_decisions)
 
     def partial_fit(
         self, Z: Any, y: Any = None, *, sample_weight: Any = None, true_costs: Any = None
@@ -265,93 +203,64 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         methods make one epoch over the new samples.
         """
         first = not hasattr(self, "model_")
-        self._check_parameters(None)
         if isinstance(self.model, str) and self.model == CHOSEN:
             raise InputError('model="auto" chooses on all data at once; use `fit`.')
-        Z = self._contexts(Z, y, true_costs, reset=first)
+        model, solver = checked_settings(self, self.model, Z, None)
+        Z = self._contexts(Z, y, true_costs, model, reset=first)
         Z, sets = self._data(Z, y, true_costs, sample_weight)
         if first:
             self._seed = _seed(self.random_state)
-            self._choose(sets)
-        model = self._new_model(Z) if first else self.model_
-        solver = self._solver
-        if solver == "boosting":
-            raise InputError("Regressors learn from all data at once; use `fit`.")
-        by_pass = solver in ("pocs", "lbfgs")
-        new = self._pass(model, Z, sets) if by_pass else self._train(model, Z, sets, 1, None)
+            self._settle(sets, model, solver)
+        ours: Any = self._fresh(model) if first else self.model_
+        new = solver.update(ours, Z, sets, self._job(None, None))
         before = [] if first else self.history_.rows
         rows = [row | {"iteration": len(before) + k} for k, row in enumerate(new.rows)]
         history = History(before + rows)
         history.reason, history.certificate = new.reason, new.certificate
         self.n_iter_ = 1 if first else self.n_iter_ + 1
-        return self._keep(model, sets, history)
+        return self._keep(ours, sets, history)
 
-    def predict_parameters(self, Z: Any) -> Any:
-        """(B, p) what the model itself predicts, before a form makes costs of it."""
-        return like(Z, self._parameters(Z))
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        features: Sequence[str] | None = None,
+        variables: Sequence[str] | None = None,
+    ) -> Path:
+        """Write the fitted estimator to a folder, which is made if need be; returns it.
 
-    def predict_cost(self, Z: Any, form: CostForm | None = None) -> Any:
-        """(B, n) costs; torch in, torch out.
+        `revealed.load(folder)` reads it again. It holds safetensors and JSON, numbers and no code:
+        of a torch module the parameters, of a problem made of Python functions nothing, and a
+        scikit-learn regressor is refused.
 
-        `form` is that of these instances where it differs from sample to sample.
+        Parameters
+        ----------
+        folder : path
+            A model that is there is replaced.
+        features, variables : sequences of str or None
+            Names of the features and of the entries of a decision, those of the tables learned from
+            unless given. With both, a linear or quadratic model of a linear program can be read by
+            `revealed predict`, `revealed explain` and `revealed explore`.
         """
-        return like(Z, self._costs(Z, form))
+        return save_estimator(self, folder, features, variables)
 
-    def predict(self, Z: Any, problem: Any = None, form: CostForm | None = None) -> Any:
-        """(B, n) decisions of minimum predicted cost; torch in, torch out.
+    def intervals(
+        self, Z: Any, X: Any, *, refits: int = 50, level: float = 0.95
+    ) -> CoefficientIntervals:
+        """Confidence intervals of the coefficients that decisions `X` (B, n) in contexts `Z` (B, d)
+        tell, usually those learned from; NaN for the others. Print it for what they are of.
 
-        `problem` holds the constraints of these instances where they differ from those learnt
-        with; sets of several problems give a list of B decisions. A cost for which there is no
-        decision of minimum cost (it falls without limit, say) gets a row of NaN and a warning.
+        For linear and quadratic models of plain costs, fitted anew with the loss of this one.
         """
-        return self._decisions(Z, problem, form)
-
-    def _decisions(
-        self, Z: Any, problem: Any, form: CostForm | None, size: int | None = None
-    ) -> Any:
-        """`predict`, for `size` samples where neither `Z` nor the problem says how many."""
-        if isinstance(problem, MixedSets):
-            return problem.solve(self._parameters(Z), threads=self.threads)
-        chosen = self.problem if problem is None else problem
-        check_problem(chosen)
         check_is_fitted(self, "model_")
-        if is_ragged(Z):
-            _check_sizes(Z, chosen if self.form_ is None else self.form_)
-        size = size if chosen.n_instances is None else chosen.n_instances
-        answer = chosen.solve(self._costs(Z, form, size), threads=self.threads)
-        bad = np.flatnonzero(~answer.optimal)
-        if bad.size:
-            status = SolveStatus(int(answer.status[bad[0]]))
-            warnings.warn(
-                f"{bad.size} of {len(answer)} predicted costs have no decision of minimum cost "
-                f"and get NaN (first: row {bad[0]}). {status.sentence}",
-                UnsolvedDecisionWarning,
-                stacklevel=3,
-            )
-        return like(Z, answer.x)
-
-    def score(self, Z: Any, y: Any, sample_weight: Any = None) -> float:
-        """Minus the mean decision loss |x(c) - x|^2, so 0 is perfect and larger is better.
-
-        Finer than the share of decisions matched exactly (see `revealed.metrics.accuracy`), which
-        suits the choice of parameters. -inf where a predicted cost has no optimal decision.
-        """
-        y = joined(y)
-        sets = y if isinstance(y, Sets) else None
-        decisions = to_float64(y if sets is None else sets.decisions, "y")
-        if isinstance(sets, MixedSets):
-            predicted = _filled_up(self.predict(Z, problem=sets), decisions.shape[1])
-        else:
-            own = None if sets is None else sets.problem
-            form = sets.form if isinstance(sets, OptimalitySet) else None
-            found = self._decisions(Z, own, form, len(decisions))
-            predicted = to_float64(found, "predict(Z)")
-        check_length(len(predicted), len(decisions))
-        if decisions.shape != predicted.shape:
-            raise ShapeError(f"`y` must have shape {predicted.shape}; got {decisions.shape}.")
-        loss = ((predicted - decisions) ** 2).sum(axis=1)
-        weights = checked_sample_weight(sample_weight, len(loss))
-        return 0.0 - float(np.average(np.nan_to_num(loss, nan=np.inf), weights=weights))
+        if self.cost_map is not None:
+            raise InputError("Intervals are for plain costs, without a `cost_map`.")
+        kind = kind_of(self.model_)
+        Z, sets = self._data(checked_contexts(self, Z, reset=False), X, None, None)
+        chosen: dict[str, Any] = {"kind": kind, "loss": self.loss_, "ridge": self.ridge_}
+        return coefficient_intervals(
+            Z, sets, refits=refits, level=level, threads=self.threads, **chosen
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -361,91 +270,40 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         tags.regressor_tags.poor_score = True  # the score is not R^2: 0 is its best
         return tags
 
-    def _parameters(self, Z: Any, size: int | None = None) -> np.ndarray:
-        check_is_fitted(self, "model_")
-        Z = checked_contexts(self, Z, reset=False)
-        if self.model == "shared" and Z.ndim == 2:
-            Z = Common(Z, 1 if size is None else size)
-        found = self.model_.predict_cost(self._in_scale(Z))
-        return found if self.scale is None else found * np.asarray(self.scale, float)
+    # --- what is meant ---------------------------------------------------------------------------
 
-    def _costs(self, Z: Any, form: CostForm | None = None, size: int | None = None) -> np.ndarray:
-        parameters = self._parameters(Z, size)
-        form = self.form_ if form is None else form
-        return parameters if form is None else form.costs(parameters)
+    def _named(self, setting: str, name: str) -> Any:
+        """The object that a setting names."""
+        if setting == "solver":
+            return as_solver(name, usual_solver(self.model))
+        objects: dict[str, dict[str, type]] = {
+            "model": MODELS,
+            "loss": {"huber": Huber, "welsch": Welsch},
+        }
+        kind = objects.get(setting, {}).get(name)
+        if kind is None:
+            raise InputError(f"`{setting}` is {name!r}, which has no settings of its own.")
+        return kind()
+
+    def _settle(self, sets: Sets, model: CostModel, solver: Solver) -> None:
+        """What "auto" stands for on these data."""
+        # Coefficients that are given set the unit of costs: no multiple of them is as good.
+        free = solver.smooths and not getattr(model, "given", None)
+        self.loss_ = default_loss(
+            sets,
+            noise=self.noise,
+            **power_and_delta(self.loss),
+            draws=solver.n_draws,
+            seed=self._seed,
+            smooth=free,
+        )
+        self.ridge_ = float(self.ridge) if self.ridge != "auto" else default_ridge(sets) * free
 
     # --- what comes in ---------------------------------------------------------------------------
 
-    @property
-    def _solver(self) -> str:
-        """What "auto" stands for."""
-        if self.solver != "auto":
-            return self.solver
-        if isinstance(self.model, str):
-            return "lbfgs"
-        return "boosting" if _is_regressor(self.model) else "adam"
-
-    def _check_parameters(self, validation: Any) -> None:
-        check_problem(self.problem)
-        for name in ("noise", "ridge"):
-            if getattr(self, name) != "auto":
-                check_number(getattr(self, name), name, ' Or "auto".')
-        if self.max_iter is not None:
-            check_whole(self.max_iter, "max_iter", 0)
-        if self.n_draws is not None:
-            check_whole(self.n_draws, "n_draws", 2)
-            if self.n_draws % 2:
-                raise InputError(
-                    f"`n_draws` must be even, for draws come in pairs; got {self.n_draws}."
-                )
-        if self.solver not in ("auto", *SOLVERS):
-            raise InputError(
-                f"`solver` must be auto or one of {', '.join(SOLVERS)}; got {self.solver!r}."
-            )
-        self._check_model()
-        solver = self._solver
-        if solver == "pocs" and self.power in (1, "bounded"):
-            raise InputError(
-                f'POCS minimises the squared distance; power={self.power!r} needs solver="lbfgs".'
-            )
-        if solver in ("lbfgs", "pocs") and (validation is not None or self.patience is not None):
-            raise InputError(
-                "`validation` and `patience` are for first-order solvers and boosting."
-            )
-
-    def _check_model(self) -> None:
-        if isinstance(self.model, str) and self.model not in (*MODELS, CHOSEN):
-            raise InputError(
-                f"`model` must be one of {', '.join(MODELS)}, {CHOSEN}, a torch.nn.Module or a "
-                f"scikit-learn regressor; got {self.model!r}."
-            )
-        if isinstance(self.model, str) and self.model == CHOSEN and self._solver != "lbfgs":
-            raise InputError(f'model="auto" goes with solver="lbfgs"; got {self.solver!r}.')
-        named, solver = isinstance(self.model, str), self._solver
-        regressor = not named and _is_regressor(self.model)
-        if solver == "lbfgs" and not named:
-            raise InputError(
-                'solver="lbfgs" is for models that are linear in what they learn; for a module use '
-                '"adam", for a scikit-learn regressor "boosting" or "pocs".'
-            )
-        if (solver == "boosting") != regressor and not (regressor and solver == "pocs"):
-            raise InputError(
-                f"solver={solver!r} does not go with this model: a scikit-learn regressor goes "
-                'with "boosting" and "pocs", and "boosting" with nothing else.'
-            )
-        if self.given and not (named and self.model in ("shared", "linear")):
-            raise InputError('`given` weights are for model="shared".')
-        if self.scale is not None and (not named or self.form is not None):
-            raise InputError("`scale` is for models of costs by name, without a `form`.")
-
-    def _contexts(self, Z: Any, y: Any, true_costs: Any, *, reset: bool) -> Any:
-        Z = checked_contexts(self, Z, reset=reset)
-        if self.given and self.model == "linear" and Z.ndim == 2:
-            raise InputError(
-                '`given` weights are for model="shared", or for contexts (B, n, p), features of '
-                f"each cost entry; got contexts of shape {Z.shape}."
-            )
-        if self.model == "shared" and Z.ndim == 2:
+    def _contexts(self, Z: Any, y: Any, true_costs: Any, model: CostModel, *, reset: bool) -> Any:
+        Z = self._checked(Z, reset=reset, model=model)
+        if isinstance(model, SharedModel) and Z.ndim == 2:
             told = y if y is not None else true_costs
             return Common(Z, len(told) if told is not None else 1)
         return Z
@@ -454,165 +312,120 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         """Contexts and sets of the samples that count."""
         weights = checked_sample_weight(sample_weight, len(Z))
         policy = {"infeasible": self.infeasible, "decision_tol": self.decision_tol}
-        seen = observed(self.problem, y, len(Z), margin=self.margin, form=self.form, **policy)
+        form, scale = cost_form(self.cost_map), cost_units(self.cost_map)
+        self._take_names(y)
+        seen = observed(self.problem, y, len(Z), margin=self.margin, form=form, **policy)
         self.decision_report_, self._kept = seen.report, seen.kept
         if seen.kept is not None:
             Z, weights = Z[seen.kept], None if weights is None else weights[seen.kept]
             Z = Common(Z.rows, len(seen.kept)) if isinstance(Z, Common) else Z
         sets = self._as_sets(seen.sets, true_costs, len(Z))
         if weights is None:
-            return self._in_scale(Z), sets
+            return in_scale(Z, scale), sets
         sets = weighed(sets, weights)
         if not weights.all():
             there = np.flatnonzero(weights)
             Z, sets = Z[there], sets[there]
             Z = Common(Z.rows, len(there)) if isinstance(Z, Common) else Z
-        return self._in_scale(Z), sets
+        return in_scale(Z, scale), sets
 
-    def _in_scale(self, Z: Any) -> Any:
-        """Features of entries in the units of their entry; other contexts as they are."""
-        if self.scale is None or Z.ndim < 3:
-            return Z
-        unit = np.asarray(self.scale, float)[:, None]
-        if isinstance(Z, Ragged):
-            raise InputError("`scale` is for samples of one problem.")
-        return Common(Z.rows / unit, len(Z)) if isinstance(Z, Common) else Z / unit
+    def _take_names(self, y: Any) -> None:
+        """The columns of a table of decisions, where all of them are words."""
+        vars(self).pop("decision_names_in_", None)
+        names = list(getattr(y, "columns", []))
+        if names and all(isinstance(name, str) for name in names):
+            self.decision_names_in_ = np.array(names, dtype=object)
 
     def _as_sets(self, y: Any, true_costs: Any, size: int) -> Sets:
-        sets = as_sets(self.problem, y, true_costs, margin=self.margin, size=size, form=self.form)
-        return sets if self.scale is None else in_units(sets, self.scale)
+        form, scale = cost_form(self.cost_map), cost_units(self.cost_map)
+        sets = as_sets(self.problem, y, true_costs, margin=self.margin, size=size, form=form)
+        return sets if scale is None else in_units(sets, scale)
 
     # --- the fit ---------------------------------------------------------------------------------
 
-    def _choose(self, sets: Sets) -> None:
-        """What "auto" stands for on these data."""
-        told = {"noise": self.noise, "power": self.power, "delta": self.delta}
-        converging = self._solver == "lbfgs" and not self.given
-        self.loss_ = default_loss(
-            sets, **told, draws=self.n_draws, seed=self._seed, smooth=converging
-        )
-        self.ridge_ = (
-            float(self.ridge) if self.ridge != "auto" else default_ridge(sets) * converging
-        )
+    def _fresh(self, model: CostModel) -> Any:
+        return fresh_copy(model, ridge=self.ridge_, seed=self._seed)
 
-    def _passes(self) -> int:
-        usual = {"lbfgs": 500, "boosting": 100}.get(self._solver, 150)
-        return usual if self.max_iter is None else self.max_iter
-
-    def _new_model(self, Z: Any) -> CostModel:
-        shape = {"fit_intercept": self.fit_intercept, "ridge": self.ridge_}
-        if not isinstance(self.model, str):
-            return self._foreign_model()
-        if self.model == "kernel":
-            names = ("kernel", "gamma", "degree", "coef0", "n_components")
-            options = {name: getattr(self, name) for name in names}
-            return KernelModel(**options, seed=self._seed, standardize=True, **shape)
-        if self.model == "quadratic":
-            return QuadraticModel(**shape)
-        if self.model == "shared" or Z.ndim == 3:
-            return SharedModel(**shape, standardize=True, given=self.given)
-        return LinearModel(**shape, standardize=True)
-
-    def _foreign_model(self) -> CostModel:
-        """A copy of a torch module or a scikit-learn regressor, as a model of costs."""
-        if _is_regressor(self.model):
-            from .regressors import BoostedModel, RefittedModel
-
-            kind = BoostedModel if self._solver == "boosting" else RefittedModel
-            return kind(self.model, seed=self._seed)
-        from .torch_model import TorchModel
-
-        return TorchModel(
-            copy.deepcopy(self.model),
-            optimiser=self.optimiser,
-            step=1e-3 if self.step is None else self.step,
-            inner_steps=100 if self.inner_steps is None else self.inner_steps,
-            batch_size=self.batch_size,
-            ridge=self.ridge_,
+    def _job(self, monitor: Any, validation: Any) -> Job:
+        return Job(
+            loss=self.loss_,
             seed=self._seed,
+            threads=self.threads,
+            verbose=self.verbose,
+            monitor=monitor,
+            validation=validation,
         )
 
-    def _train(
+    def _fit(
         self,
         model: CostModel,
+        solver: Solver,
         Z: Any,
         sets: Sets,
-        passes: int,
         validation: tuple[Any, Any] | None,
-    ) -> History:
-        common: dict[str, Any] = {"tol": self.tol, "threads": self.threads, "verbose": self.verbose}
-        common["monitor"] = self._monitor(Z, sets) if self.track_decisions else None
+        track_decisions: bool,
+    ) -> InverseRegressor:
+        """Fit a copy of the model to data that are checked."""
+        monitor = self._monitor(Z, sets) if track_decisions else None
         if validation is not None:
-            held = checked_contexts(self, validation[0], reset=False)
+            held = self._checked(validation[0], reset=False, model=model)
             validation = held, self._as_sets(validation[1], None, len(held))
-        if self._solver == "lbfgs":
-            return lbfgs(model, Z, sets, loss=self.loss_, max_iter=passes, **common)  # pyright: ignore
-        if self._solver == "boosting":
-            from .regressors import boost
+        ours = self._fresh(model)
+        history = solver.fit(ours, Z, sets, self._job(monitor, validation))
+        self.n_iter_ = len(history) - 1  # the last row only measures
+        self._keep(ours, sets, history)
+        self._warn_unless_converged()
+        return self
 
-            common |= {"validation": validation, "patience": self.patience}
-            return boost(model, Z, sets, loss=self.loss_, max_iter=passes, **common)  # pyright: ignore
-        if self._solver == "pocs":
-            return pocs(model, Z, sets, loss=self.loss_, max_iter=passes, **common)
-        from .training import erm
-
-        return erm(
-            model,
-            Z,
-            sets,
-            loss=self._torch_loss(sets),
-            validation=validation,
-            optimiser=self._solver,
-            epochs=passes,
-            step=self.step,
-            decay=self.decay,
-            batch_size=self.batch_size,
-            inner_steps=1 if self.inner_steps is None else self.inner_steps,
-            patience=self.patience,
-            power=self.loss_.power,
-            delta=self.loss_.delta,
+    def _fit_chosen(
+        self,
+        search: Search,
+        Z: Any,
+        y: Any,
+        sample_weight: Any,
+        true_costs: Any,
+        track_decisions: bool,
+    ) -> InverseRegressor:
+        """Let cross-validation choose model and ridge, then fit to all data."""
+        search.check(true_costs)
+        names = search.candidates(Z)
+        checked = [checked_settings(self, model, Z, None) for model in names.values()]
+        models, solver = [model for model, _ in checked], checked[0][1]
+        if not isinstance(solver, LBFGS):
+            raise InputError(
+                f'A choice of the model goes with solver="lbfgs"; got {self.solver!r}.'
+            )
+        costs_only = true_costs if y is None else None
+        Z = self._contexts(Z, y, costs_only, models[0], reset=True)
+        Z, sets = self._data(Z, y, costs_only, sample_weight)
+        self._seed = _seed(self.random_state)
+        self._settle(sets, models[0], solver)
+        truth = None if true_costs is None else to_float64(true_costs, "true_costs")
+        truth = truth if truth is None or self._kept is None else truth[self._kept]
+        by_label = dict(zip(names, models, strict=True))
+        data = Data(
+            Z=Z,
+            sets=sets,
+            loss=self.loss_,
+            truth=truth,
+            tol=solver.tol,
             seed=self._seed,
-            **common,
-        )
-
-    def _torch_loss(self, sets: Sets) -> Any:
-        """The smoothed distance, where first-order methods are to minimize it; else their own."""
-        if not self.loss_.noise:
-            return None
-        if isinstance(sets, MixedSets):
-            raise InputError("Smoothing by first-order methods is for samples of one problem.")
-        from ..losses import SmoothedProjectionLoss
-
-        full = self._solver in ("armijo", "preconditioned")
-        return SmoothedProjectionLoss(
-            sets.problem,  # pyright: ignore[reportArgumentType]  (the loss checks it)
-            None,
-            sigma=self.loss_.noise,
-            n_samples=self.loss_.draws,
-            power=self.loss_.power,
-            delta=self.loss_.delta,
-            seed=self._seed,
-            fixed=full,
             threads=self.threads,
         )
-
-    def _pass(self, model: CostModel, Z: Any, sets: Sets) -> History:
-        """One step of POCS on new data, with what earlier data have told kept."""
-        features = model.prepare(Z, sets.n_parameters, more=True)
-        done = Evaluator(sets, self.loss_, warm_start=False, threads=self.threads)(model, features)
-        model.refit()
-        history = History([{"iteration": 0, "loss": done.h + model.penalty()} | done.row()])
-        history.reason = StopReason.ONE_PASS
-        history.certificate = Certificate.of(done, self.tol, history.reason)
-        return history
+        found = choose(search, by_label, data)
+        self.chosen_model_, self.ridge_ = found.label, found.ridge
+        self.best_score_, self.n_splits_ = found.score, found.splits
+        self.cv_results_, self.choice_ = found.results, found.sentence
+        return self._fit(by_label[found.label], solver, Z, sets, None, track_decisions)
 
     def _monitor(self, Z: Any, sets: Sets) -> Any:
-        unit = 1.0 if self.scale is None else np.asarray(self.scale, float)
+        scale = cost_units(self.cost_map)
+        unit = 1.0 if scale is None else scale
 
         def decision_loss(model: CostModel) -> dict[str, float]:
             w = model.predict_cost(Z)
             if isinstance(sets, MixedSets):
-                x = _filled_up(sets.solve(w, threads=self.threads), sets.decisions.shape[1])
+                x = filled_up(sets.solve(w, threads=self.threads), sets.decisions.shape[1])
             else:
                 x = sets.solve(w, threads=self.threads).x
             missed = (x - sets.decisions) / unit
@@ -625,12 +438,17 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         or the one before."""
         self.model_, self.history_, self.certificate_ = model, history, history.certificate
         self.form_ = sets.form if isinstance(sets, OptimalitySet) else None
-        if isinstance(model, LinearModel | SharedModel | QuadraticModel | KernelModel):
-            self.coef_, self.intercept_ = model.coef, model.intercept
-            if self.scale is not None and not isinstance(model, SharedModel):
-                unit = np.asarray(self.scale, float)
-                self.coef_, self.intercept_ = unit[:, None] * self.coef_, unit * self.intercept_
+        self._take_coefficients()
         return self
+
+    def _take_coefficients(self) -> None:
+        """Those of the model in the units of the data, where it has some."""
+        model: Any = self.model_
+        if model.family == "convex":
+            self.coef_, self.intercept_ = model.coef, model.intercept
+            unit = cost_units(self.cost_map)
+            if unit is not None and not isinstance(model, SharedModel):
+                self.coef_, self.intercept_ = unit[:, None] * self.coef_, unit * self.intercept_
 
     def _warn_unless_converged(self) -> None:
         told = self.certificate_
@@ -640,28 +458,7 @@ class InverseRegressor(RegressorMixin, BaseEstimator):
         warnings.warn(
             f"{told.convergence.sentence} {more}; a larger `ridge` is easier to fit.",
             ConvergenceWarning,
-            stacklevel=3,
-        )
-
-
-def _is_regressor(model: Any) -> bool:
-    """Whether a model is one of scikit-learn's kind rather than a torch module."""
-    return hasattr(model, "get_params") and hasattr(model, "predict")
-
-
-def _filled_up(decisions: list[np.ndarray], width: int) -> np.ndarray:
-    return np.stack([np.pad(x, (0, width - len(x))) for x in decisions])
-
-
-def _check_sizes(Z: Any, expected: Any) -> None:
-    """Refuse features of other entries than the problem has."""
-    sizes = Z.sizes if isinstance(Z, Ragged) else [len(part) for part in Z]
-    bad = np.flatnonzero(np.array(sizes) != expected.n_parameters)
-    if bad.size:
-        raise ShapeError(
-            f"`Z[{bad[0]}]` has features of {sizes[bad[0]]} entries, where the problem has "
-            f"{expected.n_parameters}. Where samples are of several problems, give "
-            "problem=OptimalitySet.concatenate([...])."
+            stacklevel=4,
         )
 
 

@@ -1,20 +1,22 @@
-"""Models that are linear in features they make themselves: shared coefficients, quadratic, kernels.
+"""Models that are linear in features they make themselves: shared coefficients, quadratic.
 
 Letters: B samples, n cost entries, d features, p features of each entry.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from .._common.checks import check_number, check_whole
+from .._common.settings import Settings
 from ..errors import InputError, ShapeError
+from ..io.folder import finite, tensor
 from .contexts import Common, Ragged, as_contexts
 from .least_squares import RowFactor, chunks
-from .models import LinearModel, Slope, fit_to_targets
+from .models import Arrays, Curved, LinearModel, Slope, fit_to_targets
 
 
 class Standardizer(NamedTuple):
@@ -26,24 +28,49 @@ class Standardizer(NamedTuple):
     """(d,), inf for a constant feature."""
 
     @classmethod
-    def of(cls, Z: np.ndarray) -> Standardizer:
+    def of(cls, Z: np.ndarray, weights: np.ndarray | None = None) -> Standardizer:
         rows = RowFactor(Z.shape[1], centre=True)
         for part in chunks(len(Z), max(2048, 2 * Z.shape[1])):
-            rows.add(Z[part])
+            rows.add(Z[part], None if weights is None else weights[part])
         return cls(rows.mean, np.where(rows.spread > 0, rows.spread, np.inf))
 
     def __call__(self, Z: np.ndarray) -> np.ndarray:
         return (Z - self.mean) / self.scale
 
+    def arrays(self) -> Arrays:
+        """To be kept on disk."""
+        return {"units.mean": self.mean, "units.scale": self.scale}
 
-class _OnFeatures:
+    @classmethod
+    def of_arrays(cls, arrays: Arrays) -> Standardizer:
+        """What `arrays` came from."""
+        mean = finite(arrays, "units.mean", (None,))
+        scale = tensor(arrays, "units.scale", mean.shape)
+        if not (scale > 0).all():
+            raise InputError("The units of the stored features must be above 0.")
+        return cls(mean, np.array(scale))
+
+
+class OnFeatures(Settings):
     """A model that is a LinearModel on features it makes itself."""
 
-    _linear: LinearModel
+    family = "convex"
+    fit_intercept: bool
+    ridge: float
+    _inner: LinearModel | None = None
 
     @property
-    def ridge(self) -> float:
-        return self._linear.ridge
+    def _linear(self) -> LinearModel:
+        if self._inner is None:
+            self._inner = LinearModel()
+        return self._inner
+
+    def _linear_settings(self) -> dict[str, Any]:
+        return {"fit_intercept": self.fit_intercept, "ridge": self.ridge}
+
+    def _prepare_linear(self, rows: np.ndarray, n: int, **options: Any) -> np.ndarray:
+        """Prepare the model behind this one, with the settings of this one."""
+        return self._linear.set_params(**self._linear_settings()).prepare(rows, n, **options)
 
     @property
     def point(self) -> np.ndarray:
@@ -56,6 +83,7 @@ class _OnFeatures:
         return self._linear.gradient()
 
     def set_ridge(self, ridge: float) -> None:
+        self.ridge = ridge
         self._linear.set_ridge(ridge)
 
     def cost(self, features: Any) -> np.ndarray:
@@ -87,23 +115,33 @@ class _OnFeatures:
     def offset(self, features: Any) -> Any:
         return self._linear.offset(features)
 
-    def curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
-        return self._linear.curvature(features, entries, hessians)
+    def curvature(self, parts: Iterable[Curved]) -> np.ndarray:
+        return self._linear.curvature(parts)
 
     def penalty_curvature(self) -> np.ndarray:
         return self._linear.penalty_curvature()
 
-    def module(self) -> Any:
-        return self._linear.module()
+    def arrays(self) -> Arrays:
+        """What was learned, to be kept on disk."""
+        return {f"inner.{name}": array for name, array in self._linear.arrays().items()}
+
+    def take_arrays(self, arrays: Arrays) -> None:
+        """Be the model that `arrays` came from."""
+        inner = {k.removeprefix("inner."): v for k, v in arrays.items() if k.startswith("inner.")}
+        self._linear.set_params(**self._linear_settings()).take_arrays(inner)
+
+    def torch_module(self) -> Any:
+        return self._linear.torch_module()
 
 
-class SharedModel(_OnFeatures):
+class SharedModel(OnFeatures):
     """c_j = w . phi_j + intercept, with features phi_j of each entry and shared weights w.
 
     Contexts are (B, n, p); a list of B matrices (n_b, p) where samples have different numbers of
     entries; or `Common` features (n, p), the same for every sample. Fitted like a LinearModel with
     one output and as many rows as there are entries. `ridge` adds ridge/2 |w|^2 to the mean over
-    samples. `given` maps the numbers of features whose weight is known to that weight.
+    samples. `given` maps the numbers of features whose weight is known to that weight, such as
+    {0: 1.0}: it sets the unit of costs.
     """
 
     def __init__(
@@ -114,11 +152,14 @@ class SharedModel(_OnFeatures):
         standardize: bool = False,
         given: dict[int, float] | None = None,
     ) -> None:
-        self._linear = LinearModel(
-            fit_intercept=fit_intercept, ridge=ridge, standardize=standardize
-        )
-        self.given = dict(given or {})
+        self.fit_intercept = fit_intercept
+        self.ridge = ridge
+        self.standardize = standardize
+        self.given = given
         self._p: int | None = None
+
+    def _linear_settings(self) -> dict[str, Any]:
+        return super()._linear_settings() | {"standardize": self.standardize}
 
     @property
     def coef(self) -> np.ndarray:
@@ -139,9 +180,11 @@ class SharedModel(_OnFeatures):
     def _learned(self) -> np.ndarray:
         """Numbers of the features whose weight is learned."""
         assert self._p is not None, "`prepare` comes first"
-        return np.setdiff1d(np.arange(self._p), list(self.given))
+        return np.setdiff1d(np.arange(self._p), list(self.given or {}))
 
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> Any:
+    def prepare(
+        self, Z: Any, n: int, *, more: bool = False, weights: np.ndarray | None = None
+    ) -> Any:
         Z = as_contexts(Z, ndim=3)
         if Z.shape[1] != n:
             raise ShapeError(
@@ -149,13 +192,16 @@ class SharedModel(_OnFeatures):
                 f"got {Z.shape}."
             )
         self._p = p = int(Z.shape[2])
-        if any(not 0 <= k < p for k in self.given) or len(self.given) >= p:
+        given = self.given or {}
+        if any(not 0 <= k < p for k in given) or (given and len(given) >= p):
             raise InputError(
                 f"`given` must name some, not all, of the {p} features by number; got "
-                f"{sorted(self.given)}."
+                f"{sorted(given)}."
             )
-        samples = 1 if isinstance(Z, Common) else len(Z)
-        self._linear.prepare(self._rows_of(Z), 1, more=more, samples=samples)
+        weights = np.ones(len(Z)) if weights is None else weights
+        samples = float(weights.mean() if isinstance(Z, Common) else weights.sum())
+        by_row = _by_row(weights, Z)
+        self._prepare_linear(self._rows_of(Z), 1, more=more, weights=by_row, samples=samples)
         return Z
 
     def cost(self, features: Any) -> np.ndarray:
@@ -195,6 +241,13 @@ class SharedModel(_OnFeatures):
         """Least-squares fit to targets (B, n)."""
         return fit_to_targets(self, Z, targets)
 
+    def take_arrays(self, arrays: Arrays) -> None:
+        super().take_arrays(arrays)
+        given = self.given or {}
+        self._p = self._linear.coef.shape[1] + len(given)
+        if any(not 0 <= k < self._linear.coef.shape[1] + len(given) for k in given):
+            raise InputError(f"The weights {sorted(given)} that are given are not the model's.")
+
     def dual_lifts(self, y: np.ndarray) -> np.ndarray:
         return y.sum(axis=2, keepdims=True)
 
@@ -204,7 +257,10 @@ class SharedModel(_OnFeatures):
         known = slice(None) if isinstance(features, np.ndarray) else features.real
         return self._linear.dual_pull(self._rows_of(features), y[known].reshape(-1, 1))
 
-    def curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
+    def curvature(self, parts: Iterable[Curved]) -> np.ndarray:
+        return sum(self._curvature(*part) for part in parts)  # pyright: ignore
+
+    def _curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
         w = self._linear.whitened(self._rows_of(features))
         if isinstance(features, Common):  # the same w for all: add up their Hessians first
             places = np.broadcast_arrays(entries[:, :, None], entries[:, None, :])
@@ -220,12 +276,13 @@ class SharedModel(_OnFeatures):
         w = np.take_along_axis(w, entries[:, :, None], axis=1)
         return np.einsum("bik,bil->kl", w, hessians @ w)
 
-    def module(self) -> Any:
+    def torch_module(self) -> Any:
         import torch
 
         if self.given:
             raise InputError("First-order solvers do not know `given` weights; use solver='lbfgs'.")
-        return torch.nn.Sequential(self._linear.module(), torch.nn.Flatten())  # (B, n, 1) -> (B, n)
+        inner = self._linear.torch_module()
+        return torch.nn.Sequential(inner, torch.nn.Flatten())  # (B, n, 1) -> (B, n)
 
     def _rows_of(self, features: Any) -> np.ndarray:
         """(N, q) of all entries of all samples the features whose weight is learned."""
@@ -240,6 +297,15 @@ def _entries(features: Any) -> np.ndarray:
     return features.reshape(-1, features.shape[2])
 
 
+def _by_row(weights: np.ndarray, features: Any) -> np.ndarray:
+    """(N,): for each row of `_entries` the weight of its sample, for common rows their mean."""
+    if isinstance(features, Ragged):
+        return np.repeat(weights, features.sizes)
+    if isinstance(features, Common):
+        return np.full(len(features.rows), weights.mean())
+    return np.repeat(weights, features.shape[1])
+
+
 def _as_costs(values: np.ndarray, features: Any) -> np.ndarray:
     """(B, n) from a cost for each entry; filled up with 0 where samples differ in length."""
     if isinstance(features, Common):
@@ -251,7 +317,7 @@ def _as_costs(values: np.ndarray, features: Any) -> np.ndarray:
     return result
 
 
-class QuadraticModel(_OnFeatures):
+class QuadraticModel(OnFeatures):
     """c = sum_k a_k z_k + sum_{k <= l} b_kl z_k z_l + intercept: curved, but linear in what it
     learns.
 
@@ -263,20 +329,26 @@ class QuadraticModel(_OnFeatures):
     """
 
     def __init__(self, *, fit_intercept: bool = True, ridge: float = 0.0) -> None:
-        self._linear = LinearModel(fit_intercept=fit_intercept, ridge=ridge, standardize=True)
+        self.fit_intercept = fit_intercept
+        self.ridge = ridge
         self._units: Standardizer | None = None
         self._kept = np.zeros(0, bool)
+
+    def _linear_settings(self) -> dict[str, Any]:
+        return super()._linear_settings() | {"standardize": True}
 
     @staticmethod
     def products(d: int) -> np.ndarray:
         """(d (d + 1) / 2, 2): which two features each product is of."""
         return np.stack(np.triu_indices(d), axis=1)
 
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> np.ndarray:
+    def prepare(
+        self, Z: Any, n: int, *, more: bool = False, weights: np.ndarray | None = None
+    ) -> np.ndarray:
         Z = as_contexts(Z)
         if self._units is None or not more:
-            self._units, self._kept = Standardizer.of(Z), _new_products(Z)
-        return self._linear.prepare(self._features(Z), n, more=more)
+            self._units, self._kept = Standardizer.of(Z, weights), _new_products(Z)
+        return self._prepare_linear(self._features(Z), n, more=more, weights=weights)
 
     def predict_cost(self, Z: Any) -> np.ndarray:
         return self._linear.predict_cost(self._features(as_contexts(Z)))
@@ -284,6 +356,19 @@ class QuadraticModel(_OnFeatures):
     def fit_targets(self, Z: Any, targets: np.ndarray) -> QuadraticModel:
         """Least-squares fit to targets (B, n)."""
         return fit_to_targets(self, Z, targets)
+
+    def arrays(self) -> Arrays:
+        assert self._units is not None, "`prepare` comes first"
+        kept = {"kept": self._kept.astype(np.int64)}
+        return super().arrays() | self._units.arrays() | kept
+
+    def take_arrays(self, arrays: Arrays) -> None:
+        super().take_arrays(arrays)
+        self._units = Standardizer.of_arrays(arrays)
+        d = len(self._units.mean)
+        self._kept = tensor(arrays, "kept", (d * (d + 1) // 2,), "i").astype(bool)
+        if self._linear.coef.shape[1] != d + int(self._kept.sum()):
+            raise InputError("The coefficients of the quadratic model are not one for each term.")
 
     @property
     def coef(self) -> np.ndarray:
@@ -294,6 +379,15 @@ class QuadraticModel(_OnFeatures):
     def intercept(self) -> np.ndarray:
         """(n,), in the units of the data."""
         return self._in_units()[1]
+
+    @property
+    def standardized_terms(self) -> tuple[LinearModel, np.ndarray, np.ndarray]:
+        """The model inside, of standardized features and their products; which columns of `coef`
+        its terms are; and the units that each term is divided by."""
+        assert self._units is not None, "`prepare` comes first"
+        scale, (i, j) = self._units.scale, self.products(len(self._units.mean)).T
+        kept = np.append(np.ones(len(scale), bool), self._kept)
+        return self._linear, kept, np.append(scale, scale[i] * scale[j])[kept]
 
     def _in_units(self) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients and intercepts of features and products as they are, not standardized."""
@@ -326,99 +420,3 @@ def _new_products(Z: np.ndarray) -> np.ndarray:
     together = up.T @ up > 0
     i, j = QuadraticModel.products(Z.shape[1]).T
     return ~(two[i] & two[j] & ((i == j) | ~together[i, j]))
-
-
-class KernelModel(_OnFeatures):
-    """c = sum_i a_i k(z, z_i) + intercept, with k the polynomial or the Gaussian ("rbf") kernel.
-
-    Exact with `n_components=None`: every training context is a landmark z_i (memory B^2). With a
-    number, that many are drawn with `seed` (Nystroem). Either way the model is linear in features
-    whose inner products are the kernel, so `ridge` penalises the norm of the function. The
-    landmarks are those of the first data the model sees. With `standardize` the kernel is that of
-    contexts of mean 0 and standard deviation 1, whatever their units.
-    """
-
-    landmarks: np.ndarray | None = None
-    """(components, d)"""
-
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        n_components: int | None = None,
-        fit_intercept: bool = True,
-        ridge: float = 0.0,
-        seed: int = 0,
-        standardize: bool = False,
-    ) -> None:
-        if kernel not in ("rbf", "poly"):
-            raise InputError(f'`kernel` must be "rbf" or "poly"; got {kernel!r}.')
-        if n_components is not None:
-            check_whole(n_components, "n_components", 1)
-        if gamma is not None:
-            check_number(gamma, "gamma")
-        self._kernel = {"metric": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
-        self.n_components = n_components
-        self.seed, self.standardize = seed, standardize
-        self._units: Standardizer | None = None
-        self._linear = LinearModel(fit_intercept=fit_intercept, ridge=ridge)
-
-    @property
-    def coef(self) -> np.ndarray:
-        """(n, rank) weights of the kernel's features."""
-        return self._linear.coef
-
-    @property
-    def intercept(self) -> np.ndarray:
-        """(n,)"""
-        return self._linear.intercept
-
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> np.ndarray:
-        Z = as_contexts(Z)
-        if self.landmarks is None:
-            self._units = Standardizer.of(Z) if self.standardize else None
-            self._choose_landmarks(Z)
-        return self._linear.prepare(self._features(Z), n, more=more)
-
-    def predict_cost(self, Z: Any) -> np.ndarray:
-        return self._linear.cost(self._features(as_contexts(Z)))
-
-    def fit_targets(self, Z: Any, targets: np.ndarray) -> KernelModel:
-        """Least-squares fit to targets (B, n)."""
-        return fit_to_targets(self, Z, targets)
-
-    def _choose_landmarks(self, Z: np.ndarray) -> None:
-        count = self.n_components or len(Z)
-        if count < len(Z):
-            chosen = np.random.default_rng(self.seed).choice(len(Z), count, replace=False)
-            Z = Z[np.sort(chosen)]
-        self.landmarks = np.array(Z)
-        # K = U S U^T, so k(z, landmarks) U S^-1/2 has the kernel as its inner product. Directions
-        # that are nothing but rounding are left out: divided by their S they would be noise.
-        S, U = np.linalg.eigh(self._against_landmarks(self.landmarks))
-        keep = S > len(S) * np.finfo(float).eps * S.max(initial=0.0)
-        self._root = U[:, keep] / np.sqrt(S[keep])
-
-    def _against_landmarks(self, Z: np.ndarray) -> np.ndarray:
-        from sklearn.metrics.pairwise import pairwise_kernels
-
-        marks = self.landmarks
-        if self._units is not None and marks is not None:
-            Z, marks = self._units(Z), self._units(marks)
-        with np.errstate(over="ignore"):
-            values = pairwise_kernels(Z, marks, filter_params=True, **self._kernel)
-        if not np.isfinite(values).all():
-            raise InputError(
-                "The kernel of some contexts is too large for a number. Scale the features, or "
-                "choose a smaller `gamma` or `degree`."
-            )
-        return values
-
-    def _features(self, Z: np.ndarray) -> np.ndarray:
-        known = "no" if self.landmarks is None else self.landmarks.shape[1]
-        if Z.shape[1] != known:
-            raise ShapeError(f"The model has learnt from {known} features; `Z` has {Z.shape[1]}.")
-        return np.vstack([self._against_landmarks(Z[p]) @ self._root for p in chunks(len(Z))])

@@ -25,43 +25,62 @@ class RowFactor:
     """R with R^T R = sum (z - mean)(z - mean)^T over all rows seen so far.
 
     With `centre` the mean is that of the rows, which is what an intercept amounts to; without it
-    the mean is 0.
+    the mean is 0. Rows count by their weights.
     """
 
     def __init__(self, k: int, *, centre: bool) -> None:
         self.centre = centre
-        self.count = 0
+        self.count: float = 0
+        """The sum of the weights of the rows."""
         self.mean = np.zeros(k)
         self._largest = np.zeros(k)  # of |z|, column by column: what rounding is relative to
         self._R = np.zeros((0, k))
 
-    def add(self, rows: np.ndarray) -> None:
-        """Take in (N, k) more rows."""
-        total = self.count + len(rows)
+    def add(self, rows: np.ndarray, weights: np.ndarray | None = None) -> None:
+        """Take in (N, k) more rows. One of weight 2 is a row that comes twice; `weights` (N,) are
+        1 unless given."""
+        if weights is not None and (weights == 1.0).all():
+            weights = None
+        size = len(rows) if weights is None else float(weights.sum())
+        total = self.count + size
         if len(rows) == 0:
             return
         self._largest = np.maximum(self._largest, np.abs(rows).max(axis=0))
-        parts = [self._R, rows]
+        parts = [self._R]
         if self.centre:
-            mean = rows.mean(axis=0)
+            mean = np.average(rows, axis=0, weights=weights)
             rows = rows - mean
             # What rounding has left of the mean; without this a constant column is not quite 0.
-            left = rows.mean(axis=0)
+            left = np.average(rows, axis=0, weights=weights)
             rows -= left
             shift = mean + left - self.mean
             # Two groups about their own means become one group about the common mean.
-            between = np.sqrt(self.count * len(rows) / total) * shift
-            parts = [self._R, rows, between[None]]
-            self.mean = self.mean + shift * (len(rows) / total)
+            parts.append((np.sqrt(self.count * size / total) * shift)[None])
+            self.mean = self.mean + shift * (size / total)
+        parts.insert(1, rows if weights is None else np.sqrt(weights)[:, None] * rows)
         self._R = np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))
         self.count = total
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that is known of the rows, to be kept on disk."""
+        return {
+            "mean": self.mean,
+            "largest": self._largest,
+            "factor": self._R,
+            "count": np.array([float(self.count)]),
+        }
+
+    def take_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go on from what `arrays` gave."""
+        self.mean, self._largest = np.array(arrays["mean"]), np.array(arrays["largest"])
+        self._R, self.count = np.array(arrays["factor"]), float(arrays["count"][0])
 
     @property
     def spread(self) -> np.ndarray:
         """(k,) standard deviation of each feature about the mean; 0 for a constant feature."""
         scale = np.linalg.norm(self._R, axis=0)
         scale[scale <= _ROUNDING * np.sqrt(self.count) * self._largest] = 0.0
-        return scale / np.sqrt(max(self.count, 1))
+        return scale / np.sqrt(self.count or 1)
 
     def product(self, matrix: np.ndarray) -> np.ndarray:
         """(R^T R) times a (k, r) matrix."""

@@ -12,17 +12,20 @@ Letters: B samples, n cost entries, d features.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 
 from .._common.checks import check_number
+from .._common.settings import Settings
 from ..errors import ShapeError
+from ..io.folder import finite
 from .contexts import as_contexts, check_length
 from .least_squares import CHUNK, RowFactor, chunks
+from .scatter import scatter
 
-HELD = 5_000_000
-"""Numbers of full Hessians held at a time."""
+Arrays = dict[str, np.ndarray]
 
 
 class Slope(NamedTuple):
@@ -34,14 +37,29 @@ class Slope(NamedTuple):
     """(n,) its part in the intercepts, which are not penalized; 0 without intercepts."""
 
 
+Curved = tuple[Any, np.ndarray, np.ndarray]
+"""Features of b samples, entries (b, k) in which their loss is curved, and its Hessians (b, k, k)
+there; n entries are all of them, in order."""
+
+
 class CostModel(Protocol):
     """What POCS and ERM ask of a model."""
+
+    family: str
+    """What a solver must know of it: "convex" (a `ConvexModel`), "module" (trained by gradients of
+    torch), "regressor" (fitted anew to targets) or "boosted" (grows by stages)."""
 
     @property
     def ridge(self) -> float: ...
 
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> Any:
-        """The features of `Z`, checked and factored; `more` keeps what earlier data have told."""
+    def prepare(
+        self, Z: Any, n: int, *, more: bool = False, weights: np.ndarray | None = None
+    ) -> Any:
+        """The features of `Z`, checked and factored for `n` cost entries.
+
+        A sample counts by its weight, (B,), 1 unless given: one of weight 2 is a sample that comes
+        twice. `more` keeps what earlier data have told.
+        """
         ...
 
     def cost(self, features: Any) -> np.ndarray:
@@ -67,7 +85,7 @@ class CostModel(Protocol):
         """(B, n) costs of contexts."""
         ...
 
-    def module(self) -> Any:
+    def torch_module(self) -> Any:
         """A torch module from features to costs whose parameters are the model's own memory."""
         ...
 
@@ -111,9 +129,8 @@ class ConvexModel(CostModel, Protocol):
         """The part of the costs that is given, not learned."""
         ...
 
-    def curvature(self, features: Any, entries: np.ndarray, hessians: np.ndarray) -> np.ndarray:
-        """(N, N) in the coordinates of `point`: what Hessians (b, k, k) of samples in the cost
-        `entries` (b, k) add up to; n entries are all of them, in order."""
+    def curvature(self, parts: Iterable[Curved]) -> np.ndarray:
+        """(N, N) in the coordinates of `point`: what the Hessians of samples add up to."""
         ...
 
     def penalty_curvature(self) -> np.ndarray:
@@ -126,7 +143,7 @@ def is_convex_model(model: Any) -> TypeGuard[ConvexModel]:
     return hasattr(model, "move_to")
 
 
-class LinearModel:
+class LinearModel(Settings):
     """c = coef z + intercept, with `coef` (n, d) and `intercept` (n,), both 0 at the start.
 
     `ridge` adds ridge/2 |coef|^2 to the mean of 1/2 |c - target|^2, so its meaning does not change
@@ -134,6 +151,8 @@ class LinearModel:
     features of standard deviation 1, so it does not change with their units either; coefficients
     stay in the units of the data. Data that leave a choice (a constant feature, features that
     depend on each other, fewer samples than features) get the coefficients of smallest norm.
+
+    In `InverseRegressor` the ridge is that of the estimator, and features are standardized.
 
     For solvers the model is a point of a space in which its mean loss has a curvature of at most 1:
     `point`, `move_to` and `gradient` speak of whitened features, POCS moves by the negative
@@ -143,26 +162,36 @@ class LinearModel:
     coef: np.ndarray
     intercept: np.ndarray
 
+    family = "convex"
+
     def __init__(
         self, *, fit_intercept: bool = True, ridge: float = 0.0, standardize: bool = False
     ) -> None:
-        check_number(ridge, "ridge")
         self.fit_intercept = fit_intercept
-        self.ridge = float(ridge)
+        self.ridge = ridge
         self.standardize = standardize
         self._rows: RowFactor | None = None
 
     def prepare(
-        self, Z: Any, n: int, *, more: bool = False, samples: int | None = None
+        self,
+        Z: Any,
+        n: int,
+        *,
+        more: bool = False,
+        weights: np.ndarray | None = None,
+        samples: float | None = None,
     ) -> np.ndarray:
-        """`samples` is how many samples the rows of `Z` belong to: one each unless said."""
+        """`samples` is how many samples the rows of `Z` belong to, counted by their weights: one
+        each unless given."""
+        check_number(self.ridge, "ridge")
         Z = as_contexts(Z)
         self._allocate(Z.shape[1], n)
         if self._rows is None or not more:
-            self._rows, self._samples = RowFactor(Z.shape[1], centre=self.fit_intercept), 0
+            self._rows, self._samples = RowFactor(Z.shape[1], centre=self.fit_intercept), 0.0
+        before = self._rows.count
         for part in chunks(len(Z), max(CHUNK, 2 * Z.shape[1])):
-            self._rows.add(Z[part])
-        self._samples += len(Z) if samples is None else samples
+            self._rows.add(Z[part], None if weights is None else weights[part])
+        self._samples += self._rows.count - before if samples is None else samples
         basis = self._factor()
         if basis is not None and not more:
             self._keep_span(basis)
@@ -170,8 +199,7 @@ class LinearModel:
 
     def set_ridge(self, ridge: float) -> None:
         """Another penalty on the same data, from the coefficients as they are."""
-        check_number(ridge, "ridge")
-        self.ridge = float(ridge)
+        self.ridge = ridge
         self._factor()
 
     def cost(self, features: np.ndarray) -> np.ndarray:
@@ -188,7 +216,6 @@ class LinearModel:
         self._pull += residual.T @ features
         self._lift += residual.sum(axis=0)
         self._count += len(features) if count is None else count
-        self._taken += len(features)
 
     def refit(self, step: float = 1.0) -> None:
         # A Newton step on the least-squares problem rather than its solution from scratch: the
@@ -197,14 +224,19 @@ class LinearModel:
         assert rows is not None, "`prepare` comes first"
         pull = self._pull - np.outer(self._lift, rows.mean)
         if self.ridge:
-            per_sample = self._samples / rows.count
-            total = (rows.count - self._taken + self._count) * per_sample
-            pull -= self.ridge * total * self._scale**2 * self.coef
+            pull -= self.ridge * self._samples * self._scale**2 * self.coef
         move = step * (pull @ self._root) @ self._root.T
         self.coef += move
         if self.fit_intercept:
             self.intercept += step * self._lift / rows.count - move @ rows.mean
         self._forget()
+
+    @property
+    def standardized(self) -> np.ndarray:
+        """(n, d + 1): coefficients of features of standard deviation 1, and costs of the mean
+        context."""
+        assert self._rows is not None, "`prepare` comes first"
+        return np.column_stack([self.coef * self._rows.spread, self.levels()])
 
     def penalty(self) -> float:
         scale = getattr(self, "_scale", 1.0)
@@ -274,21 +306,21 @@ class LinearModel:
             return white
         return np.hstack([white, np.full((len(white), 1), self._level)])
 
-    def curvature(
-        self, features: np.ndarray, entries: np.ndarray, hessians: np.ndarray
-    ) -> np.ndarray:
-        w, n = self.whitened(features), len(self.coef)
-        k, both = w.shape[1], 0.0
-        pairs = (w[:, :, None] * w[:, None, :]).reshape(len(w), -1)
-        for part in chunks(len(w), max(1, HELD // n**2)):
-            whole, place = hessians[part], entries[part]
-            if place.shape[1] < n:
-                whole = np.zeros((len(place), n, n))
-                one = np.arange(len(place))[:, None, None]
-                whole[one, place[:, :, None], place[:, None, :]] = hessians[part]
-            both = both + pairs[part].T @ whole.reshape(len(whole), -1)
-        both = np.reshape(both, (k, k, n, n))
-        return both.transpose(2, 0, 3, 1).reshape(n * k, n * k)
+    def curvature(self, parts: Iterable[Curved]) -> np.ndarray:
+        n, w = len(self.coef), self._white.shape[1] + self.fit_intercept
+        p, q = np.tril_indices(w)
+        both = np.zeros((len(p), n, n))  # for every pair of features, summed over samples
+        for features, entries, hessians in parts:
+            z = self.whitened(features)
+            pairs = z[:, p] * z[:, q]
+            if entries.shape[1] < n:
+                scatter(both, pairs, np.ascontiguousarray(entries), hessians)
+            else:
+                both += np.tensordot(pairs, hessians, axes=(0, 0))
+        total = np.empty((n, w, n, w))
+        for k in range(len(p)):
+            total[:, p[k], :, q[k]] = total[:, q[k], :, p[k]] = both[k]
+        return total.reshape(n * w, n * w)
 
     def penalty_curvature(self) -> np.ndarray:
         k = self._white.shape[1] + self.fit_intercept
@@ -308,7 +340,28 @@ class LinearModel:
         """Least-squares fit to targets (B, n)."""
         return fit_to_targets(self, Z, targets)
 
-    def module(self) -> Any:
+    def arrays(self) -> Arrays:
+        """What was learned, to be kept on disk."""
+        assert self._rows is not None, "`prepare` comes first"
+        rows = {f"rows.{name}": array for name, array in self._rows.arrays().items()}
+        own = {"coef": self.coef, "intercept": self.intercept}
+        return own | rows | {"samples": np.array([float(self._samples)])}
+
+    def take_arrays(self, arrays: Arrays) -> None:
+        """Be the model that `arrays` came from, in predictions and in `partial_fit`."""
+        n, d = arrays.get("coef", np.zeros((1, 1))).shape
+        self.coef = finite(arrays, "coef", (n, d))
+        self.intercept = finite(arrays, "intercept", (n,))
+        if "samples" not in arrays:  # coefficients alone
+            self._rows = None
+            return
+        names = {"mean": (d,), "largest": (d,), "factor": (None, d), "count": (1,)}
+        rows = {name: finite(arrays, f"rows.{name}", shape) for name, shape in names.items()}
+        self._rows = RowFactor(d, centre=self.fit_intercept)
+        self._rows.take_arrays(rows)
+        self._samples = float(finite(arrays, "samples", (1,))[0])
+
+    def torch_module(self) -> Any:
         import torch
 
         linear = torch.nn.Linear(1, 1, bias=self.fit_intercept, dtype=torch.float64)
@@ -333,7 +386,7 @@ class LinearModel:
     def _forget(self) -> None:
         """Drop the targets that were taken in."""
         self._pull[:], self._lift[:] = 0.0, 0.0
-        self._count, self._taken = 0.0, 0
+        self._count = 0.0
 
     def _factor(self) -> np.ndarray | None:
         """Whiten the features; what they span where that is not everything."""

@@ -61,7 +61,7 @@ def pocs(
     check_number(tol, "tol", " 0 runs up to `max_iter`.")
     check_data(len(Z), sets)
     Z, sets, _ = counting(Z, sets)
-    features = model.prepare(Z, sets.n_parameters)
+    features = model.prepare(Z, sets.n_parameters, weights=sets.weights)
     evaluator = Evaluator(sets, loss, warm_start=warm_start, threads=threads)
     _refuse_kinks(evaluator.loss)
     history, fitting = History(), 0.0

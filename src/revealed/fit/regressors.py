@@ -18,6 +18,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import get_tags
 
 from .._common.checks import check_whole
+from .._common.settings import Settings
 from ..errors import InputError
 from ..optimality.protocol import CostSet as Sets
 from .certificate import Certificate, describe
@@ -30,7 +31,6 @@ from .progress import progress
 
 HELD_OUT = 0.2
 """Of the samples, kept aside to tell when to stop, where no validation data are given."""
-PATIENCE = 10
 RATE = 0.5
 """Of the best step along a new regressor: small steps generalize better."""
 LONGEST = 64.0
@@ -64,24 +64,28 @@ class _Rows:
         return _Rows(self.values[part], self.index[part])
 
 
-class RefittedModel:
+class RefittedModel(Settings):
     """c = regressor(z), fitted anew to the targets taken in; 0 before the first fit."""
 
+    family = "regressor"
     ridge = 0.0
 
     def __init__(self, regressor: Any, *, seed: int = 0) -> None:
-        self._template, self._seed = regressor, seed
-        self.regressor: Any = None
+        self.regressor = regressor
+        self.seed = seed
+        self.fitted_: Any = None
         self._targets: list[np.ndarray] = []
 
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> np.ndarray:
+    def prepare(
+        self, Z: Any, n: int, *, more: bool = False, weights: np.ndarray | None = None
+    ) -> np.ndarray:
         self._Z, self._n, self._targets = as_contexts(Z), n, []
         return self._Z
 
     def cost(self, features: np.ndarray) -> np.ndarray:
-        if self.regressor is None:
+        if self.fitted_ is None:
             return np.zeros((len(features), self._n))
-        return predicted(self.regressor, features, self._n)
+        return predicted(self.fitted_, features, self._n)
 
     def add(
         self, features: Any, costs: np.ndarray, targets: np.ndarray, count: float | None = None
@@ -90,7 +94,7 @@ class RefittedModel:
 
     def refit(self, step: float = 1.0) -> None:
         targets, self._targets = np.vstack(self._targets), []
-        self.regressor = fitted(as_regressor(self._template, self._seed), self._Z, targets)
+        self.fitted_ = fitted(as_regressor(self.regressor, self.seed), self._Z, targets)
 
     def penalty(self) -> float:
         return 0.0
@@ -98,12 +102,14 @@ class RefittedModel:
     def predict_cost(self, Z: Any) -> np.ndarray:
         return self.cost(as_contexts(Z))
 
-    def module(self) -> Any:
+    def torch_module(self) -> Any:
         raise InputError("A scikit-learn regressor is not a torch module; use solver='boosting'.")
 
 
 class BoostedModel(RefittedModel):
     """c = constant + sum_k rate_k regressor_k(z)."""
+
+    family = "boosted"
 
     def __init__(self, regressor: Any, *, seed: int = 0) -> None:
         super().__init__(regressor, seed=seed)
@@ -111,7 +117,9 @@ class BoostedModel(RefittedModel):
         self.constant = np.zeros(0)
         self._train = np.zeros((0, 0))
 
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> Any:
+    def prepare(
+        self, Z: Any, n: int, *, more: bool = False, weights: np.ndarray | None = None
+    ) -> Any:
         values = super().prepare(Z, n)
         self.constant = np.zeros(n)
         self._train = np.zeros((len(values), n))
@@ -131,8 +139,8 @@ class BoostedModel(RefittedModel):
     def next_stage(self) -> tuple[Any, np.ndarray]:
         """A regressor fitted to targets less costs, and what it predicts for the training data."""
         targets, self._targets = np.vstack(self._targets), []
-        seed = self._seed + len(self.stages)
-        stage = fitted(as_regressor(self._template, seed), self._Z, targets - self._train)
+        seed = self.seed + len(self.stages)
+        stage = fitted(as_regressor(self.regressor, seed), self._Z, targets - self._train)
         return stage, predicted(stage, self._Z, self._n)
 
     def forget_targets(self) -> None:
@@ -158,7 +166,7 @@ def boost(
     loss: DistanceLoss,
     max_iter: int = 100,
     validation: tuple[Any, Sets] | None = None,
-    patience: int | None = None,
+    patience: int = 10,
     tol: float = 1e-6,
     monitor: Callable[[CostModel], dict[str, Any]] | None = None,
     threads: int | None = None,
@@ -171,7 +179,6 @@ def boost(
     looks at the held-out loss; the rounds after the best one are dropped.
     """
     check_data(len(Z), sets)
-    patience = PATIENCE if patience is None else patience
     check_whole(patience, "patience", 1)
     Z = as_contexts(Z)
     if validation is None and len(Z) >= FEWEST:

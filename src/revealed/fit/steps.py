@@ -1,4 +1,4 @@
-"""One update of a model on one batch: torch's optimisers, Armijo's line search, preconditioned
+"""One update of a model on one batch: torch's optimizers, Armijo's line search, preconditioned
 steps.
 
 Each step asks the objective once for the costs of its batch and their loss; the projections behind
@@ -8,6 +8,7 @@ that are the expensive part. Letters: B samples of a batch, n cost entries.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,9 +21,10 @@ from ..optimality.protocol import CostSet as Sets
 from .contexts import LARGEST
 from .evaluation import Tally
 from .models import CostModel
-from .torch_model import OPTIMISERS, TorchModel, make_optimiser, penalty, to_module
+from .schedules import learning_rate
+from .torch_model import OPTIMIZERS, TorchModel, make_optimizer, penalty, to_module
 
-DEFAULT_STEPS = {"armijo": 1.0, "preconditioned": 1.0, "sgd": 0.1, "adam": 0.01, "adagrad": 0.1}
+USUAL_LR = {"armijo": 1.0, "preconditioned": 1.0, "sgd": 0.1, "adam": 0.01, "adagrad": 0.1}
 FULL_BATCH = ("armijo", "preconditioned")
 SHARE = 0.5
 """Of step times |gradient|^2: the fall of the loss that Armijo's rule asks for."""
@@ -66,7 +68,7 @@ class Objective:
             if count:
                 raise InputError(
                     "The training has diverged: some predicted costs are beyond all bounds. "
-                    "Choose a smaller `step`, or scale the contexts."
+                    "Choose a smaller `lr`, or scale the contexts."
                 )
             return costs, costs.new_tensor(torch.inf)  # a step tried by a line search
         started = time.perf_counter()
@@ -97,22 +99,28 @@ def make_stepper(
     model: CostModel,
     objective: Objective,
     *,
-    step: float | None = None,
-    decay: float = 0.0,
+    lr: float | None = None,
+    lr_decay: float | str = 0.0,
+    max_epochs: int = 1,
+    weight_decay: float = 0.0,
     inner_steps: int = 1,
 ) -> Stepper:
-    """The method of that name, with its usual step unless one is given."""
-    step = DEFAULT_STEPS[name] if step is None else step
+    """The method of that name, with its usual learning rate unless one is given."""
+    lr = USUAL_LR[name] if lr is None else lr
     if name == "armijo":
-        return Armijo(objective, step)
+        return Armijo(objective, lr)
+
+    def rate(when: float) -> float:
+        return learning_rate(lr, lr_decay, when, max_epochs)
+
     if name == "preconditioned":
-        return Preconditioned(model, objective, step, decay)
-    optimiser = make_optimiser(name, objective.module, step)
-    return Gradient(objective, optimiser, step, decay, inner_steps)
+        return Preconditioned(model, objective, rate)
+    optimizer = make_optimizer(name, objective.module, lr, weight_decay)
+    return Gradient(objective, optimizer, rate, inner_steps)
 
 
 class Gradient:
-    """torch's optimiser, `inner_steps` updates for each projection.
+    """torch's optimizer, `inner_steps` updates for each projection.
 
     The first follows the gradient g of the loss in the costs q. The others go on towards the
     target q - g, with which 1/2 |c - target|^2 has that very gradient at q and, the loss being
@@ -122,19 +130,18 @@ class Gradient:
     def __init__(
         self,
         objective: Objective,
-        optimiser: torch.optim.Optimizer,
-        step: float,
-        decay: float,
+        optimizer: torch.optim.Optimizer,
+        rate: Callable[[float], float],
         inner_steps: int,
     ) -> None:
         self._objective = objective
-        self._optimiser = optimiser
-        self._step, self._decay, self._inner_steps = step, decay, inner_steps
+        self._optimizer = optimizer
+        self._rate, self._inner_steps = rate, inner_steps
 
     def __call__(self, batch: Any, sets: Sets, index: np.ndarray, when: float) -> float:
-        step = self._step / (1.0 + when) ** self._decay
-        for group in self._optimiser.param_groups:
-            group["lr"] = step
+        lr = self._rate(when)
+        for group in self._optimizer.param_groups:
+            group["lr"] = lr
         costs, value = self._objective(batch, sets, index, count=True)
         if self._inner_steps > 1:
             costs.retain_grad()
@@ -145,15 +152,15 @@ class Gradient:
             for _ in range(self._inner_steps - 1):
                 gap = module(to_module(batch, module)) - target
                 self._update(0.5 * gap.square().sum(1).mean() + penalty(module, ridge))
-        return step
+        return lr
 
     def _update(self, value: Tensor) -> None:
-        self._optimiser.zero_grad()
+        self._optimizer.zero_grad()
         value.backward()
-        self._optimiser.step()
+        self._optimizer.step()
 
     def state(self) -> dict[str, Tensor]:
-        kept = self._optimiser.state_dict()["state"]
+        kept = self._optimizer.state_dict()["state"]
         return {f"{i}.{name}": value for i, part in kept.items() for name, value in part.items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
@@ -161,15 +168,15 @@ class Gradient:
         for key, value in state.items():
             i, _, name = key.partition(".")
             parts.setdefault(int(i), {})[name] = value
-        groups = self._optimiser.state_dict()["param_groups"]
-        self._optimiser.load_state_dict({"state": parts, "param_groups": groups})
+        groups = self._optimizer.state_dict()["param_groups"]
+        self._optimizer.load_state_dict({"state": parts, "param_groups": groups})
 
 
 class Armijo:
     """Gradient descent on the whole data set; the step is found by trying, starting from the last.
 
     A step s is accepted if it lowers the value by at least s/2 |gradient|^2, which for a quadratic
-    means at most the exact minimiser along the gradient. If the last step is accepted it is doubled
+    means at most the exact minimizer along the gradient. If the last step is accepted it is doubled
     until that fails, otherwise halved until it holds.
     """
 
@@ -223,18 +230,21 @@ class Armijo:
 class Preconditioned:
     """Newton's step of the least-squares problem towards the targets q - g; with step 1, POCS."""
 
-    def __init__(self, model: CostModel, objective: Objective, step: float, decay: float) -> None:
+    def __init__(
+        self, model: CostModel, objective: Objective, rate: Callable[[float], float]
+    ) -> None:
         self._model, self._objective = model, objective
-        self._step, self._decay = step, decay
+        self._rate = rate
 
     def __call__(self, batch: Any, sets: Sets, index: np.ndarray, when: float) -> float:
-        step = self._step / (1.0 + when) ** self._decay
+        lr = self._rate(when)
         costs, value = self._objective(batch, sets, index, count=True)
         costs.retain_grad()
         value.backward()
-        self._model.add(batch, costs.detach().numpy(), _target(costs, sets).numpy())
-        self._model.refit(step)
-        return step
+        counted = float(sets.weights.sum())
+        self._model.add(batch, costs.detach().numpy(), _target(costs, sets).numpy(), counted)
+        self._model.refit(lr)
+        return lr
 
     def state(self) -> dict[str, Tensor]:
         return {}
@@ -251,12 +261,12 @@ def _target(costs: Tensor, sets: Sets) -> Tensor:
 
 def check_method(name: str, model: CostModel, inner_steps: int) -> None:
     """Refuse a method that is unknown or does not go with the model."""
-    if name not in DEFAULT_STEPS:
-        raise InputError(f"`optimiser` must be one of {', '.join(DEFAULT_STEPS)}; got {name!r}.")
+    if name not in USUAL_LR:
+        raise InputError(f"`optimizer` must be one of {', '.join(USUAL_LR)}; got {name!r}.")
     if name == "preconditioned" and isinstance(model, TorchModel):
         raise InputError(
-            'optimiser="preconditioned" needs a model that is linear in its parameters; for a '
-            f"torch module use one of {', '.join(OPTIMISERS)} or armijo."
+            'optimizer="preconditioned" needs a model that is linear in its parameters; for a '
+            f"torch module use one of {', '.join(OPTIMIZERS)} or armijo."
         )
     if name in FULL_BATCH and inner_steps != 1:
-        raise InputError(f"`inner_steps` is for {', '.join(OPTIMISERS)}; {name} takes one step.")
+        raise InputError(f"`inner_steps` is for {', '.join(OPTIMIZERS)}; {name} takes one step.")

@@ -1,4 +1,4 @@
-"""Any torch module as a model of costs, and what every use of torch here shares: optimisers, seeds,
+"""Any torch module as a model of costs, and what every use of torch here shares: optimizers, seeds,
 chunks on the module's device."""
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from torch import Tensor, nn
 
 from .._common.arrays import is_torch, to_float64
 from .._common.checks import check_number, check_whole
+from .._common.settings import Settings
 from ..errors import InputError, ShapeError
 from .contexts import Ragged, check_length
 from .least_squares import chunks
 
-OPTIMISERS: dict[str, type[torch.optim.Optimizer]] = {
+OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "sgd": torch.optim.SGD,
     "adam": torch.optim.Adam,
     "adagrad": torch.optim.Adagrad,
@@ -27,40 +28,45 @@ WORTH_THREADS = 2_000_000
 """Multiply-adds of a batch below which torch gets one thread."""
 
 
-class TorchModel:
+class TorchModel(Settings):
     """c = module(z) for any `torch.nn.Module` that maps a batch of contexts to costs (B, n).
 
-    In POCS the fit to the projections is `inner_steps` updates of the chosen optimiser ("sgd",
+    In POCS the fit to the projections is `inner_steps` updates of the chosen optimizer ("sgd",
     "adam", "adagrad") on minibatches; its state lives on from one fit to the next. `ridge` adds
     ridge/2 |w|^2 over all parameters but biases. Batches are moved to the module's device.
+
+    In `InverseRegressor` the ridge and the seed are those of the estimator, and first-order
+    solvers bring their own optimizer.
     """
+
+    family = "module"
 
     def __init__(
         self,
         module: nn.Module,
         *,
-        optimiser: str = "adam",
-        step: float = 1e-3,
+        optimizer: str = "adam",
+        lr: float = 1e-3,
         inner_steps: int = 100,
-        batch_size: int = 256,
+        batch_size: int = 32,
         ridge: float = 0.0,
         seed: int = 0,
     ) -> None:
-        if not isinstance(module, nn.Module):
-            raise InputError(f"`module` must be a torch.nn.Module; got {type(module).__name__}.")
-        check_whole(inner_steps, "inner_steps", 1)
-        check_whole(batch_size, "batch_size", 1)
-        check_number(ridge, "ridge")
-        self.torch_module = module
-        self.ridge = float(ridge)
+        self.module = module
+        self.optimizer = optimizer
+        self.lr = lr
         self.inner_steps = inner_steps
         self.batch_size = batch_size
+        self.ridge = ridge
         self.seed = seed
-        self._optimiser = make_optimiser(optimiser, module, step)
+        self._optimizer: torch.optim.Optimizer | None = None
         self._targets: list[np.ndarray] = []
         self._fits = 0
 
-    def prepare(self, Z: Any, n: int, *, more: bool = False) -> Tensor:
+    def prepare(
+        self, Z: Any, n: int, *, more: bool = False, weights: np.ndarray | None = None
+    ) -> Tensor:
+        self._check_settings()
         features = _as_tensor(Z)
         shape = self._read(features[:2]).shape
         if shape != (len(features[:2]), n):
@@ -72,16 +78,16 @@ class TorchModel:
         return features
 
     def cost(self, features: Tensor) -> np.ndarray:
-        training = self.torch_module.training
-        self.torch_module.eval()
+        training = self.module.training
+        self.module.eval()
         try:
             with torch.no_grad():
                 parts = [
-                    self.torch_module(to_module(features[part], self.torch_module))
+                    self.module(to_module(features[part], self.module))
                     for part in chunks(len(features), 1024)
                 ]
         finally:
-            self.torch_module.train(training)
+            self.module.train(training)
         return torch.cat(parts).to("cpu", torch.float64).numpy()
 
     def add(
@@ -91,26 +97,28 @@ class TorchModel:
 
     def refit(self, step: float = 1.0) -> None:
         if step != 1.0:
-            raise InputError('A torch module has no preconditioner; use optimiser="adam".')
+            raise InputError('A torch module has no preconditioner; use solver="adam".')
+        optimizer = self._optimizer
+        assert optimizer is not None, "`prepare` comes first"
         features, targets = self._features, torch.from_numpy(np.vstack(self._targets))
         self._targets = []
         self._fits += 1
         rng = np.random.default_rng([self.seed, self._fits])
-        self.torch_module.train()
-        few = threads_worth_it(self.torch_module, self.batch_size)
-        with few, seeded(self.torch_module, self.seed, self._fits):
+        self.module.train()
+        few = threads_worth_it(self.module, self.batch_size)
+        with few, seeded(self.module, self.seed, self._fits):
             for index in _endless_batches(rng, len(features), self.batch_size, self.inner_steps):
-                costs = self.torch_module(to_module(features[index], self.torch_module))
+                costs = self.module(to_module(features[index], self.module))
                 gap = costs - targets[index].to(costs)
-                loss = 0.5 * gap.square().sum(1).mean() + penalty(self.torch_module, self.ridge)
-                self._optimiser.zero_grad()
+                loss = 0.5 * gap.square().sum(1).mean() + penalty(self.module, self.ridge)
+                optimizer.zero_grad()
                 loss.backward()
-                self._optimiser.step()
-        self.torch_module.eval()
+                optimizer.step()
+        self.module.eval()
 
     def penalty(self) -> float:
         with torch.no_grad():
-            return float(penalty(self.torch_module, self.ridge))
+            return float(penalty(self.module, self.ridge))
 
     def predict_cost(self, Z: Any) -> np.ndarray:
         return self._read(_as_tensor(Z))
@@ -134,17 +142,54 @@ class TorchModel:
         self.refit()
         return self
 
-    def module(self) -> nn.Module:
-        return self.torch_module
+    def torch_module(self) -> nn.Module:
+        return self.module
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Parameters and buffers by name, to be kept on disk; the module's code is not."""
+        state = self.module.state_dict()
+        odd = [name for name, t in state.items() if t.dtype == torch.bfloat16]
+        if odd:
+            raise InputError(f"The tensor {odd[0]!r} is in bfloat16; convert the module to float.")
+        return {f"module.{name}": t.detach().cpu().numpy() for name, t in state.items()}
+
+    def take_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        """Put stored parameters and buffers into the module."""
+        prefix = "module."
+        state = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+        own = self.module.state_dict()
+        for name in sorted({*state, *own}):
+            there = tuple(state[name].shape) if name in state else "missing"
+            wanted = tuple(own[name].shape) if name in own else "nothing"
+            if there != wanted:
+                raise InputError(
+                    f"`module` is not of the kind that was saved: its {name!r} is {wanted}, the "
+                    f"stored one {there}."
+                )
+        self.module.load_state_dict({k: torch.from_numpy(np.array(v)) for k, v in state.items()})
+        self.module.eval()
+
+    def _check_settings(self) -> None:
+        if not isinstance(self.module, nn.Module):
+            raise InputError(
+                f"`module` must be a torch.nn.Module; got {type(self.module).__name__}."
+            )
+        check_whole(self.inner_steps, "inner_steps", 1)
+        check_whole(self.batch_size, "batch_size", 1)
+        check_number(self.ridge, "ridge")
+        if self._optimizer is None:
+            self._optimizer = make_optimizer(self.optimizer, self.module, self.lr)
 
 
-def make_optimiser(name: str, module: nn.Module, step: float) -> torch.optim.Optimizer:
-    if name not in OPTIMISERS:
-        raise InputError(f"`optimiser` must be one of {', '.join(OPTIMISERS)}; got {name!r}.")
+def make_optimizer(
+    name: str, module: nn.Module, lr: float, weight_decay: float = 0.0
+) -> torch.optim.Optimizer:
+    if name not in OPTIMIZERS:
+        raise InputError(f"`optimizer` must be one of {', '.join(OPTIMIZERS)}; got {name!r}.")
     parameters = list(module.parameters())
     if not parameters:
         raise InputError(f"The module has no parameters to learn: {type(module).__name__}.")
-    return OPTIMISERS[name](parameters, lr=step)  # type: ignore[call-arg]
+    return OPTIMIZERS[name](parameters, lr=lr, weight_decay=weight_decay)  # type: ignore[call-arg]
 
 
 def penalty(module: nn.Module, ridge: float) -> Tensor | float:

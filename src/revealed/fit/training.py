@@ -2,7 +2,7 @@
 
 "armijo"          gradient descent on all data, step by line search
 "preconditioned"  the same with preconditioner (Z^T Z / B)^-1; with step 1 it is POCS
-"sgd", "adam", "adagrad"    torch's optimisers on minibatches
+"sgd", "adam", "adagrad"    torch's optimizers on minibatches
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from .least_squares import chunks
 from .models import CostModel
 from .pocs import Monitor
 from .progress import progress
+from .schedules import check_decay
 from .steps import FULL_BATCH, Objective, Stepper, check_method, make_stepper
 from .torch_model import TorchModel, seeded, threads_worth_it
 
@@ -44,16 +45,20 @@ from .torch_model import TorchModel, seeded, threads_worth_it
 class TrainSettings:
     """How to train; everything but the model and the data."""
 
-    optimiser: str = "adam"
+    optimizer: str = "adam"
     """"armijo", "preconditioned", "sgd", "adam" or "adagrad"."""
-    epochs: int = 100
+    max_epochs: int = 100
     """Passes over the data; for "armijo" and "preconditioned" one update each."""
     batch_size: int = 32
-    step: float | None = None
-    """First step; None for the usual one of the optimiser. For "armijo" the first to try."""
-    decay: float = 0.0
-    """The step is divided by (1 + epochs so far)^decay: 0 keeps it, 0.5 and 1 are the usual ways
-    to decrease it."""
+    lr: float | None = None
+    """First learning rate; None for the usual one of the optimizer. For "armijo" the first step to
+    try."""
+    lr_decay: float | str = 0.0
+    """The rate is divided by (1 + epochs so far)^lr_decay: 0 keeps it, 0.5 and 1 are the usual ways
+    to decrease it. With "linear" it falls in a straight line that would end at 0."""
+    weight_decay: float = 0.0
+    """Of torch's optimizers: it shrinks every parameter, where the ridge of a model spares
+    intercepts and is measured in standardized features."""
     inner_steps: int = 1
     """Updates of the model for each projection ("sgd", "adam", "adagrad")."""
     power: int | str = 2
@@ -79,20 +84,31 @@ class TrainSettings:
 
     @property
     def full_batch(self) -> bool:
-        return self.optimiser in FULL_BATCH
+        return self.optimizer in FULL_BATCH
 
     def __post_init__(self) -> None:
-        least = {"epochs": 0, "batch_size": 1, "inner_steps": 1, "window": 1, "checkpoint_every": 1}
+        least = {
+            "max_epochs": 0,
+            "batch_size": 1,
+            "inner_steps": 1,
+            "window": 1,
+            "checkpoint_every": 1,
+        }
         for name, limit in least.items():
             check_whole(getattr(self, name), name, limit)
-        for name in ("decay", "tol"):
+        check_decay(self.lr_decay)
+        for name in ("weight_decay", "tol"):
             check_number(getattr(self, name), name)
         if self.patience is not None:
             check_whole(self.patience, "patience", 1)
-        if self.step is not None:
-            check_number(self.step, "step")
-            if self.step == 0:
-                raise InputError("`step` must be None or above 0; got 0.")
+        if self.lr is not None:
+            check_number(self.lr, "lr")
+            if self.lr == 0:
+                raise InputError("`lr` must be None or above 0; got 0.")
+        if self.weight_decay and self.full_batch:
+            raise InputError(
+                "`weight_decay` is for sgd, adam and adagrad; give the model a `ridge`."
+            )
 
 
 def erm(
@@ -118,23 +134,33 @@ def erm(
     """
     s = TrainSettings(**settings)
     model = TorchModel(model) if isinstance(model, nn.Module) else model
-    check_method(s.optimiser, model, s.inner_steps)
+    check_method(s.optimizer, model, s.inner_steps)
     check_data(len(Z), sets)
     size = len(sets)
     Z, sets, there = counting(Z, sets)
-    features = model.prepare(Z, sets.n_parameters)
-    module = model.module()
+    features = model.prepare(Z, sets.n_parameters, weights=sets.weights)
+    module = model.torch_module()
     if loss is None:  # no margin of its own: the loss takes that of the sets
         problem = sets.parts[0].problem if isinstance(sets, MixedSets) else sets.problem
         assert problem is not None
         loss = ProjectionLoss(problem, None, power=s.power, delta=s.delta, threads=s.threads)
     objective = Objective(module, loss, model.ridge, _truth(true_costs, loss, size, there))
     stepper = make_stepper(
-        s.optimiser, model, objective, step=s.step, decay=s.decay, inner_steps=s.inner_steps
+        s.optimizer,
+        model,
+        objective,
+        lr=s.lr,
+        lr_decay=s.lr_decay,
+        max_epochs=s.max_epochs,
+        weight_decay=s.weight_decay,
+        inner_steps=s.inner_steps,
     )
     best = _Best(model, module, validation, objective, s)
     run = _facts_of(s, model, objective, features, sets, validation)
-    with checkpoints.claimed(s.checkpoint), progress("ERM", s.epochs, verbose=s.verbose) as show:
+    with (
+        checkpoints.claimed(s.checkpoint),
+        progress("ERM", s.max_epochs, verbose=s.verbose) as show,
+    ):
         history = _resume(s, run, module, stepper, best)
         while history.reason is None:
             epoch = len(history)
@@ -218,7 +244,7 @@ def _reason(history: History, best: _Best, s: TrainSettings) -> StopReason | Non
     recent = [row["loss"] for row in rows[-1 - s.window :]]
     if s.full_batch and has_stalled(recent, s.tol, s.window):
         return StopReason.NO_PROGRESS
-    return StopReason.CAP if len(rows) >= s.epochs else None
+    return StopReason.CAP if len(rows) >= s.max_epochs else None
 
 
 class _Best:
@@ -264,7 +290,7 @@ class _Best:
 
 # --- on disk -------------------------------------------------------------------------------------
 
-_FREE_TO_CHANGE = {"epochs", "checkpoint", "log", "threads", "verbose"}
+_FREE_TO_CHANGE = {"max_epochs", "checkpoint", "log", "threads", "verbose"}
 
 
 def _facts_of(
@@ -307,7 +333,7 @@ def _save(
     best: _Best,
 ) -> None:
     assert s.checkpoint is not None
-    parts = {"model": module.state_dict(), "optimiser": stepper.state(), "best": best.kept}
+    parts = {"model": module.state_dict(), "optimizer": stepper.state(), "best": best.kept}
     tensors = {f"{part}.{k}": t for part, named in parts.items() for k, t in named.items()}
     facts = {"epoch": len(history), "run": run, "rows": history.rows}
     if best.kept:
@@ -324,7 +350,7 @@ def _resume(
     if found is not None:
         history = History(_checked_rows(found))
         own = module.state_dict()
-        parts = found.part_like("model", own), _optimiser_state(found, s.optimiser, module)
+        parts = found.part_like("model", own), _optimizer_state(found, s.optimizer, module)
         _resume_best(best, found, own)
         module.load_state_dict(parts[0])
         stepper.load(parts[1])
@@ -345,13 +371,13 @@ def _checked_rows(found: Checkpoint) -> list[dict[str, Any]]:
     return rows
 
 
-def _optimiser_state(found: Checkpoint, name: str, module: nn.Module) -> dict[str, Tensor]:
+def _optimizer_state(found: Checkpoint, name: str, module: nn.Module) -> dict[str, Tensor]:
     if name == "armijo":
-        return found.part_like("optimiser", {"step": torch.zeros((), dtype=torch.float64)})
+        return found.part_like("optimizer", {"step": torch.zeros((), dtype=torch.float64)})
     if name == "preconditioned":
-        return found.part_like("optimiser", {})
+        return found.part_like("optimizer", {})
     needed = name != "sgd" and found.facts["epoch"] > 0
-    return found.state_like("optimiser", list(module.parameters()), needed=needed)
+    return found.state_like("optimizer", list(module.parameters()), needed=needed)
 
 
 def _resume_best(best: _Best, found: Checkpoint, own: dict[str, Tensor]) -> None:

@@ -36,7 +36,7 @@ class ImportedModel:
     """A model from elsewhere: its constraints as a problem, its objective, and all its names.
 
     Decisions in any order of columns become those that the problem takes with `decisions`; then
-    `rv.InverseRegressor(model.problem, form=model.form)` learns from them.
+    `rv.InverseRegressor(model.problem, cost_map=model.form)` learns from them.
     """
 
     problem: LinearProgram | QuadraticProgram

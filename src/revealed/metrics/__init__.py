@@ -11,9 +11,12 @@ from .measures import relative_regret as relative_regret
 from .measures import suboptimality as suboptimality
 from .measures import suboptimality_loss as suboptimality_loss
 from .measures import summary as summary
+from .sameness import alike as alike
+from .sameness import same_decision as same_decision
 
 __all__ = [
     "accuracy",
+    "alike",
     "decision_loss",
     "estimate_loss",
     "exact",
@@ -21,6 +24,7 @@ __all__ = [
     "normalised_suboptimality_loss",
     "optimal",
     "relative_regret",
+    "same_decision",
     "suboptimality",
     "suboptimality_loss",
     "summary",

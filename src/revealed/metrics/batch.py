@@ -19,6 +19,7 @@ from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram, check_pairs
 from ..problems.protocol import LinearObjective, Problem, check_problem, check_same_shape
 from ..problems.solution import SolveStatus
+from .sameness import SAME
 
 
 class Case(NamedTuple):
@@ -106,7 +107,7 @@ def sets_of(case: Case, decisions: Any, margin: float | None) -> CostSet:
 def tolerance_of(decisions: Any) -> float:
     """How far entries may differ in decisions that are the same."""
     sets = decisions.on_host() if isinstance(decisions, CostSet) else decisions
-    return sets.tol if isinstance(sets, OptimalitySet) else 1e-5
+    return sets.tol if isinstance(sets, OptimalitySet) else SAME
 
 
 def _check_problem(problem: Any, linear: bool) -> None:

@@ -50,6 +50,7 @@ from .batch import (
     true_case_of,
     truth_beside,
 )
+from .sameness import TIE, same_decision
 
 OPTIMAL = 1e-4
 """Relative: how far above the optimum true decisions may cost; those of an interior-point solver
@@ -58,8 +59,6 @@ NOISE = 1e-6
 """Ties are broken by noise of this size, relative to the largest entry of the cost."""
 CLEAR = 30.0
 """What is decided by this many times the noise counts as decided, without a draw."""
-TIE = 1e-6
-"""Relative: a decision that costs this much above the optimum is as good."""
 BLANK = 1e-8
 """A projected cost below this share of the predicted one has no direction left."""
 
@@ -112,7 +111,7 @@ def exact(problem: Problem, *, costs: Any, decisions: Any) -> Any:
     Plain and quick. `accuracy` gives each of several tied decisions its chance.
     """
     case = case_of(problem, costs, decisions, stay=True, linear=False)
-    return case.restore(1.0 * _same_decision(decide(case), case.decisions, tolerance_of(decisions)))
+    return case.restore(1.0 * same_decision(decide(case), case.decisions, tolerance_of(decisions)))
 
 
 def suboptimality(
@@ -198,7 +197,7 @@ def accuracy(
     X, limit = decide(case), CLEAR * NOISE * _largest(case.costs)
     tol = tolerance_of(decisions)
     sets = OptimalitySet(case.problem, case.decisions, limit, tol=tol)
-    matched = _same_decision(X, case.decisions, tol)
+    matched = same_decision(X, case.decisions, tol)
     score = matched.astype(np.float64)
     gap = _cost_of(case.costs, case.decisions - X)
     tied = ~matched & (gap <= limit * np.linalg.norm(X - case.decisions, axis=1))
@@ -308,10 +307,6 @@ def _largest(C: np.ndarray) -> np.ndarray:
     return np.where(largest > 0, largest, 1.0)
 
 
-def _same_decision(X: Any, Y: Any, tol: float) -> Any:
-    return (abs(X - Y) <= tol * (1.0 + abs(Y))).all(1)
-
-
 def _noise(draws: int, n: int, seed: int) -> np.ndarray:
     half = np.random.default_rng(seed).standard_normal((draws // 2, n))
     return np.vstack([half, -half])
@@ -325,7 +320,7 @@ def _chance(one: Case, noise: np.ndarray, tol: float) -> float:
     if (answer.status == SolveStatus.UNBOUNDED).any():
         answer = problem.solve(unit + NOISE * _signed(problem, noise))
     # A draw under which no decision is best has chosen nothing: its NaN equals no decision.
-    return float(_same_decision(answer.x, one.decisions, tol).mean())
+    return float(same_decision(answer.x, one.decisions, tol).mean())
 
 
 def _signed(problem: LinearProgram, noise: np.ndarray) -> np.ndarray:

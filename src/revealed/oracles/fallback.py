@@ -19,7 +19,7 @@ from ..problems.linear import LinearProgram, relative_violation
 from ..problems.solution import SolveStatus
 from .claims import Claim, Way
 from .gap import DUST, duality_gap
-from .proofs import Polyhedron, contradiction, is_ray, rounding_of_fall
+from .proofs import Polyhedron, beyond_rounding, contradiction, is_ray
 from .scaling import Scaled, scaled
 from .snap import snapped
 
@@ -153,7 +153,7 @@ class Doubtful:
         r = self._steepest(rest, _face(at, ends, holds))
         if r is None:
             return SolveStatus.OPTIMAL, x
-        if float(self.cost @ r) >= -rounding_of_fall(at, self.cost, r):
+        if not beyond_rounding(at, self.cost, r).any():
             return SolveStatus.OPTIMAL, x
         return (SolveStatus.UNBOUNDED, None) if is_ray(at, self.cost, r) else failed
 

@@ -56,7 +56,8 @@ class Program(NamedTuple):
         by the number that comes with it."""
         P = unit * self.P
         size = power_of_two(max(np.abs(P).max(initial=0.0), np.abs(self.q).max(initial=0.0)))
-        return self._replace(P=P / size, q=self.q / size, b=self.b / unit), size
+        with np.errstate(over="ignore"):  # limits that stand for none may become infinite
+            return self._replace(P=P / size, q=self.q / size, b=self.b / unit), size
 
     def only(self, kept: np.ndarray) -> Program:
         """Some of the rows, all equalities among them."""
@@ -85,6 +86,12 @@ def left_over(program: Program, x: np.ndarray, z: np.ndarray) -> float:
 def left_overs(program: Program, x: np.ndarray, z: np.ndarray) -> list[float]:
     """What rows are broken by, what the gradient leaves over, and the multipliers of rows that do
     not bind."""
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not a number is no proof
+        worst = _left_overs(program, x, z)
+    return worst if np.isfinite(worst).all() else [np.inf] * 3
+
+
+def _left_overs(program: Program, x: np.ndarray, z: np.ndarray) -> list[float]:
     P, q, A, b, n_zero = program
     z = np.concatenate([z[:n_zero], np.maximum(z[n_zero:], 0.0)])
     size = max(np.abs(x).max(initial=0.0), SHORT * program.unit)
@@ -96,15 +103,23 @@ def left_overs(program: Program, x: np.ndarray, z: np.ndarray) -> list[float]:
     gradient = np.abs(sum(terms)) / (each + SHORT * largest)
     spare, force = np.maximum(slack[n_zero:], 0.0), z[n_zero:] / largest
     both = np.minimum(spare, force) * np.maximum(1.0, np.maximum(spare, force))
-    worst = [part.max(initial=0.0) for part in (broken, gradient, both)]
-    return worst if np.isfinite(worst).all() else [np.inf] * 3
+    return [float(part.max(initial=0.0)) for part in (broken, gradient, both)]
 
 
 def gap(program: Program, x: np.ndarray, z: np.ndarray) -> float:
     """By how much the objective at x may exceed the least one, where nothing else is left over: the
-    products of slacks and multipliers, as a share of the terms of the objective."""
+    products of slacks and multipliers, as a share of the terms of the objective.
+
+    The products b z are not among those terms: multipliers of rows that repeat each other may be
+    as large as they like, and then any gap would be small beside them.
+    """
     P, q, A, b, n_zero = program
-    z = np.concatenate([z[:n_zero], np.maximum(z[n_zero:], 0.0)])
-    over = np.abs(b - A @ x)[n_zero:] @ z[n_zero:]
-    terms = np.abs(x) @ np.abs(P @ x) + np.abs(q) @ np.abs(x) + np.abs(b) @ np.abs(z)
-    return float(over / terms) if terms else 0.0
+    force, slack = np.maximum(z[n_zero:], 0.0), np.abs(b - A @ x)[n_zero:]
+    size = max(np.abs(x).max(initial=0.0), SHORT * program.unit)
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = np.abs(x) @ np.abs(P @ x) + np.abs(q) @ np.abs(x)
+        terms += SHORT * size * np.abs(q).max(initial=0.0)
+        over = float(slack @ force)
+    if over == 0.0:
+        return 0.0
+    return float(over / terms) if terms > 0 and np.isfinite(over) else np.inf

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lsmr
 
 from ..problems.linear import LinearProgram, unit_of
@@ -95,27 +96,45 @@ def is_ray(at: Polyhedron, cost: np.ndarray, r: np.ndarray, flat: Any = None) ->
     if not np.isfinite(r).all():
         return False
     still = at if flat is None else _with_rows(at, flat)
-    r = _inside(at, r)
+    r = beyond_rounding(still, cost, _inside(at, r))
     for _ in range(ROUNDS):
         moved, rounding = _sums(still.A, r)
         over = np.where(np.arange(len(moved)) < still.n_eq, np.abs(moved), moved)
         over[np.isposinf(still.b)] = 0.0  # a row without a limit ends nothing
-        falls = float(cost @ r) < -max(
-            FALL * float(np.abs(cost) @ np.abs(r)), rounding_of_fall(at, cost, r)
-        )
+        falls = float(cost @ r) < -FALL * float(np.abs(cost) @ np.abs(r))
         if not falls or (over <= rounding).all():
             return falls
         ends = over > -np.sqrt(ROUNDING) * (abs(still.A) @ np.abs(r))
-        r = _inside(at, _into_kernel(still.A[ends], r))
+        r = beyond_rounding(still, cost, _inside(at, _into_kernel(still.A[ends], r)))
     return False
 
 
-def rounding_of_fall(at: Polyhedron, cost: np.ndarray, r: np.ndarray) -> float:
-    """What the cost may fall by along r because its entries were rounded beside the largest one, as
-    those of a projected cost are; a fall of this size proves nothing."""
-    size = at.sizes
-    largest = float(np.abs(cost * size).max(initial=0.0)) * float(np.abs(r / size).max(initial=0.0))
-    return 16.0 * ROUNDING * largest
+def beyond_rounding(at: Polyhedron, cost: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """r in the parts of the problem in which the cost falls by more than rounding; 0 elsewhere.
+
+    The entries of a projected cost were rounded beside the largest one, so a fall of that size
+    proves nothing. A part is what rows link: the costs of another program that merely stands beside
+    this one were rounded by themselves, and the part of a ray in each of them is a ray.
+    """
+    part, size = _parts(at.A), at.sizes
+    count = int(part.max(initial=-1)) + 1
+    falls = np.bincount(part, cost * r, minlength=count)
+    largest_cost, largest_move = np.zeros(count), np.zeros(count)
+    np.maximum.at(largest_cost, part, np.abs(cost * size))
+    np.maximum.at(largest_move, part, np.abs(r / size))
+    clear = falls < -16.0 * ROUNDING * largest_cost * largest_move
+    return np.where(clear[part], r, 0.0)
+
+
+def _parts(A: Any) -> np.ndarray:
+    """(n,): the number of the part of the problem to which each entry belongs; entries that share a
+    row belong to one part."""
+    m, n = A.shape
+    rows: Any = sparse.csr_array(A, copy=True)
+    rows.eliminate_zeros()
+    owner = np.repeat(np.arange(m), np.diff(rows.indptr))
+    links = sparse.coo_array((np.ones(rows.nnz), (owner, m + rows.indices)), (m + n, m + n))
+    return connected_components(links, directed=False)[1][m:]
 
 
 def is_bounded(at: Polyhedron) -> bool:

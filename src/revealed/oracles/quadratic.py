@@ -136,8 +136,9 @@ def _attempt(
         x, z = _exact(scaled, x, z)
         case.seen = x = columns * unit * x
     every = np.zeros(len(kept))
-    every[kept] = size * z
-    return status, x, rows * every
+    with np.errstate(over="ignore", invalid="ignore"):  # judged by what it proves, if anything
+        every[kept] = size * z
+        return status, x, rows * every
 
 
 def _by_clarabel(

@@ -158,7 +158,7 @@ def examine(case: Case, device: str, method: str = "auto", dtype: torch.dtype | 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--method", default="auto", choices=("auto", "triton", "twin"))
+    parser.add_argument("--method", default="auto", choices=("auto", "triton", "torch"))
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--large", action="store_true", help="batches of 300, grids of 12 and 18")
     options = parser.parse_args(arguments)

@@ -227,7 +227,7 @@ def _netlib(place: Path) -> Iterator[Case]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--method", default="auto", choices=("auto", "triton", "twin"))
+    parser.add_argument("--method", default="auto", choices=("auto", "triton", "torch"))
     parser.add_argument("--precision", default="float64", choices=("float64", "float32"))
     parser.add_argument("--tol", type=float, default=1e-8, help="residual asked of the device")
     parser.add_argument("--only", default="", help="cases whose name contains this")

@@ -10,7 +10,11 @@ VOID = frozenset({"br", "col", "meta"})
 
 
 class Html(str):
-    """Text that is markup; any other text is escaped where it enters a tag."""
+    """Text that is markup; any other text is escaped where it enters a tag or a template."""
+
+    def __html__(self) -> str:
+        """Tells Jinja2 that this is escaped."""
+        return self
 
 
 def tag(name: str, *children: object, **attributes: object) -> Html:

@@ -8,11 +8,13 @@ from collections import Counter
 from importlib import resources
 from pathlib import Path
 
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+
 from revealed import __version__
 from revealed._common.words import count
 
 from .drawing import Gallery
-from .elements import Html, paragraph, slug, tag
+from .elements import Html, slug, text
 from .numbers import listed
 from .palette import style_sheet
 from .sections import SECTIONS
@@ -37,39 +39,34 @@ def write_page(path: Path, study: Study) -> None:
 
 
 def page(study: Study, gallery: Gallery) -> str:
-    """The whole document."""
-    told = [(section.TITLE, section.build(study, gallery)) for section in SECTIONS]
-    shown = [(title, slug(title), content) for title, content in told if content]
-    links = [tag("li", tag("a", title, href=f"#{name}")) for title, name, _ in shown]
-    sections = [
-        tag("section", tag("h2", title, id=name), content) for title, name, content in shown
-    ]
-    script = _asset("page.js")
-    body = tag(
-        "body",
-        tag("a", "Skip to the figures", class_="skip", href="#main"),
-        _header(study),
-        tag("nav", tag("ul", *links), aria_label="Sections"),
-        tag("main", *sections, id="main"),
-        tag("footer", paragraph(f"Written by `revealed bench report`, version {__version__}.")),
-        tag("p", id="said", class_="unseen", role="status"),
-        tag("script", Html(script)),
-    )
-    return f"<!doctype html>\n{tag('html', _head(study, script), body, lang='en')}\n"
-
-
-def _head(study: Study, script: str) -> Html:
+    """The whole document, from the template `page.html.j2`."""
+    built = [(section.TITLE, section.build(study, gallery)) for section in SECTIONS]
     light, dark = style_sheet()
     colours = f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}"
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", **{"http-equiv": "Content-Security-Policy", "content": _policy(script)}),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        tag("title", f"{_title(study)} · revealed"),
-        tag("style", Html(colours + _asset("page.css"))),
+    script = _asset("page.js")
+    return _template("page.html.j2").render(
+        title=_title(study),
+        summary=_summary(study),
+        notice=QUICK if study.quick else None,
+        sections=[(title, slug(title), content) for title, content in built if content],
+        style=Html(colours + _asset("page.css")),
+        script=Html(script),
+        policy=_policy(script),
+        version=__version__,
     )
+
+
+def _template(name: str) -> Template:
+    """A template beside this file; what is not markup already is escaped as in `elements`."""
+    environment = Environment(
+        loader=FunctionLoader(_asset),
+        autoescape=True,
+        finalize=text,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(name)
 
 
 def _policy(script: str) -> str:
@@ -79,16 +76,6 @@ def _policy(script: str) -> str:
         "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{digest}'; "
         "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _header(study: Study) -> Html:
-    return tag(
-        "header",
-        tag("p", "revealed", class_="brand"),
-        tag("h1", _title(study)),
-        tag("p", _summary(study), class_="lead"),
-        tag("div", tag("p", QUICK), class_="notice", role="note") if study.quick else None,
     )
 
 

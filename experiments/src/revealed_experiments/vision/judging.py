@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from revealed.errors import InputError
+from revealed.metrics.sameness import TIE, same_decision
 from revealed.problems.linear import LinearProgram
 
 from .inputs import DeviceSplit
@@ -20,11 +21,6 @@ from .inputs import DeviceSplit
 MEASURES = ("decision_loss", "estimate_loss", "relative_regret", "optimal", "exact")
 AT_ONCE = 500
 """Pictures that go through the network together."""
-TIE = 1e-6
-"""Relative to the terms of its cost: a decision that costs this much above the optimum is as
-good."""
-SAME = 1e-4
-"""Decisions whose entries differ by no more are equal."""
 
 
 def judge(
@@ -77,7 +73,7 @@ def _sums(costs: Tensor, problem: LinearProgram, split: DeviceSplit) -> Tensor:
         regret,
         optimum,
         regret <= TIE * terms,
-        (gap.abs() <= SAME).all(1),
+        same_decision(decided, observed),
     )
     return torch.stack([values.double().sum() for values in each])
 

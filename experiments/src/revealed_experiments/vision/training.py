@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from revealed.errors import InputError
 from revealed.fit import checkpoint as checkpoints
 from revealed.fit.checkpoint import Checkpoint
+from revealed.fit.schedules import LINEAR, learning_rate
 from revealed.losses import DecisionLoss
 from revealed.optimality.sets import OptimalitySet
 
@@ -79,7 +80,7 @@ class TrainSettings:
 
     def step_in(self, epoch: int) -> float:
         """The step of an epoch, counted from 1."""
-        return self.step * (1 - (epoch - 1) / self.epochs) if self.decay else self.step
+        return learning_rate(self.step, LINEAR if self.decay else 0.0, epoch - 1, self.epochs)
 
 
 @dataclass(frozen=True, eq=False)

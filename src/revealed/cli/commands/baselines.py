@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ...metrics.sameness import SAME, same_decision
 from ..doctor.alike import row_codes
-from ..explain.likeness import SAME, alike
 from ..store import FittedModel
 from .dossier import Dossier
 from .judging import relative
@@ -40,7 +40,7 @@ def baselines(
         if solved.any():
             at = np.flatnonzero(solved)
             obeys[at] = np.asarray(problem[at].constraint_violation(decisions[at])) <= SAME
-        hits = int(alike(decisions, taken).all(axis=1).sum())
+        hits = int(same_decision(decisions, taken).sum())
         use = there & obeys
         more = (costs * (np.where(use[:, None], decisions - np.asarray(best.x), 0.0))).sum(axis=1)
         told[name] = {
@@ -66,13 +66,16 @@ def _without_context(
     """(n,) the costs that explain the decisions best if they are the same on every day."""
     from sklearn.exceptions import ConvergenceWarning
 
-    from ...fit import InverseRegressor
+    from ...fit import LBFGS, InverseRegressor
     from ...optimality.sets import OptimalitySet
 
     some = learn[np.linspace(0, len(learn) - 1, min(len(learn), MOST)).astype(int)]
     sets = OptimalitySet(dossier.plans[some].problem, dossier.decisions[some], margin)
-    est = InverseRegressor(sets.problem, margin=margin, noise=noise, ridge=0.0, tol=1e-3)
+    solver = LBFGS(max_iter=200, tol=1e-3)
+    est = InverseRegressor(
+        sets.problem, solver=solver, margin=margin, noise=noise, ridge=0.0, random_state=0
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a baseline, near enough
-        est.set_params(random_state=0, max_iter=200).fit(np.zeros((len(some), 1)), sets)
+        est.fit(np.zeros((len(some), 1)), sets)
     return np.asarray(est.intercept_, float)

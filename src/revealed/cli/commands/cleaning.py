@@ -9,11 +9,11 @@ import numpy as np
 
 from ..._common.words import count
 from ...errors import InputError
+from ...metrics.sameness import SAME
 from ...optimality.infeasible import settle
 from ...optimality.rounding import read_rounded
 from ...problems.linear import in_parts
 from ..doctor.feasibility import broken_constraint
-from ..explain.likeness import SAME
 from ..tables import Skipped
 from .dossier import Dossier
 from .reading import Reading

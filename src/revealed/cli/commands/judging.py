@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..explain.likeness import SAME, alike
+from ...metrics.sameness import SAME, same_decision
 from ..plans import Plan
 from ..store import FittedModel
 from .holdout import share_interval
@@ -94,7 +94,7 @@ def compared(
     gap = own - decisions
     excess = -(costs * gap).sum(axis=1)
     spent = np.abs(costs * decisions).sum(axis=1)
-    same = alike(own, decisions).all(axis=1)
+    same = same_decision(own, decisions)
     near = np.abs(gap).sum(axis=1) <= NEAR * np.abs(decisions).sum(axis=1)
     return Judgement(
         same=same & solved,

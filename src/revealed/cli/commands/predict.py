@@ -9,9 +9,9 @@ import numpy as np
 
 from ..._common.words import count
 from ...errors import InputError
+from ...metrics.sameness import SAME
 from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
-from ..explain.likeness import SAME
 from ..plans import Plan, read_limits
 from ..tables import Bad, Skipped, Table
 from .ranges import Outside, far_outside

@@ -37,12 +37,13 @@ def train(dossier: Dossier, rows: np.ndarray, args: argparse.Namespace) -> Train
         print("Learning; the first fit after installing compiles for a minute.", file=sys.stderr)
     from sklearn.exceptions import ConvergenceWarning
 
-    from ...fit import InverseRegressor, InverseRegressorCV
+    from ...fit import LBFGS, InverseRegressor, InverseRegressorCV
+    from ...fit.storing import training_facts
     from ...optimality.sets import OptimalitySet
 
     problem = dossier.plans.problem
     sets = OptimalitySet(problem, dossier.decisions, args.margin)[rows]
-    common: dict[str, Any] = {"margin": args.margin, "max_iter": args.max_iter}
+    common: dict[str, Any] = {"margin": args.margin, "solver": LBFGS(max_iter=args.max_iter)}
     common["noise"] = "auto" if args.noise is None else args.noise
     common |= {"random_state": args.seed, "verbose": verbose}
     choose = args.ridge is None and len(rows) >= FEWEST
@@ -56,37 +57,8 @@ def train(dossier: Dossier, rows: np.ndarray, args: argparse.Namespace) -> Train
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the command says it in its own words
         est.fit(dossier.contexts[rows], sets)
-    kind = est.chosen_model_ if choose else est.model
-    return Trained(kind, est.coef_, est.intercept_, _facts(est, kind, len(rows)))
-
-
-def _facts(est: Any, kind: str, samples: int) -> dict[str, Any]:
-    told, loss = est.certificate_, est.loss_
-    return {
-        "samples": samples,
-        "solver": "lbfgs",
-        "kind": kind,
-        "choice": getattr(est, "choice_", None),
-        "ridge": est.ridge_,
-        "noise": loss.noise,
-        "power": loss.power,
-        "delta": loss.delta,
-        "draws": loss.draws,
-        "loss_seed": loss.seed,
-        "evaluations": told.convergence.evaluations,
-        "loss": told.value,
-        "lower_bound": told.lower_bound,
-        "relative_gap": told.relative_gap,
-        "converged": told.converged,
-        "h": told.h,
-        "interpolates": told.interpolates,
-        "inside": told.inside,
-        "mean_distance": told.mean_distance,
-        "max_distance": told.max_distance,
-        "unsolved": told.unsolved,
-        "reason": told.reason.value,
-        "certificate": str(told),
-    }
+    facts = training_facts(est) | {"samples": len(rows), "solver": "lbfgs"}
+    return Trained(facts["kind"], est.coef_, est.intercept_, facts)
 
 
 def loss_of(training: dict[str, Any]) -> DistanceLoss:

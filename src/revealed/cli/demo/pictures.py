@@ -157,8 +157,9 @@ def draw_losses(path: Path, outcome: Outcome) -> None:
     least = max(told.lower_bound, np.finfo(float).tiny)
     above = np.maximum(history["loss"] - told.lower_bound, 1e-16 * least) / least
     left.plot(history["evaluations"], above, color=BLUE, lw=2.4)
-    left.axhline(outcome.model.tol, color=ORANGE, lw=1.6, ls=(0, (4, 2)))
-    _note(left, "where a fit may stop", (history["evaluations"][0], outcome.model.tol), ORANGE, 4)
+    left.axhline(outcome.model.solver.tol, color=ORANGE, lw=1.6, ls=(0, (4, 2)))
+    place = (history["evaluations"][0], outcome.model.solver.tol)
+    _note(left, "where a fit may stop", place, ORANGE, 4)
     left.set(yscale="log")
     _caption(left, "Down to the minimum", "loss above its proved minimum, as a share of it")
     left.set_xlabel("evaluations of the loss on all trips")

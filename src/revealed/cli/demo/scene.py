@@ -159,18 +159,18 @@ def _ends(rng: np.random.Generator, count: int) -> np.ndarray:
 
 def compile_kernels(trips: Trips) -> None:
     """One small fit, so that the first run's compilation is not part of anything timed."""
-    from ...fit import InverseRegressor
+    from ...fit import LBFGS, InverseRegressor
 
     few = trips.part(slice(0, 32))
     sets = OptimalitySet(few.problem, few.seen.decisions, margin=MARGIN)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # two evaluations are not enough to converge
-        InverseRegressor(few.problem, max_iter=2).fit(few.seen.contexts, sets)
+        InverseRegressor(few.problem, solver=LBFGS(max_iter=2)).fit(few.seen.contexts, sets)
 
 
 def learn(train: Trips, held_out: Trips, town: Town, *, iterations: int, verbose: bool) -> Outcome:
     """Fit to the decisions of `train`, then decide on `held_out` and compare."""
-    from ...fit import InverseRegressor
+    from ...fit import LBFGS, InverseRegressor
 
     sets = OptimalitySet(train.problem, train.seen.decisions, margin=MARGIN)
     # Every driver took the quickest route, so there is no noise in the decisions to average over.
@@ -178,7 +178,7 @@ def learn(train: Trips, held_out: Trips, town: Town, *, iterations: int, verbose
         train.problem,
         margin=MARGIN,
         noise=0.0,
-        max_iter=iterations,
+        solver=LBFGS(max_iter=iterations),
         random_state=0,
         verbose=verbose,
     )
@@ -230,12 +230,11 @@ def _by_length(town: Town, trips: Trips) -> np.ndarray:
 
 def _without_context(train: Trips, held_out: Trips, iterations: int) -> np.ndarray:
     """One cost for each street, whatever the conditions, from the same decisions."""
-    from ...fit import InverseRegressor
+    from ...fit import LBFGS, InverseRegressor
 
     sets = OptimalitySet(train.problem, train.seen.decisions, margin=MARGIN)
-    model = InverseRegressor(
-        train.problem, margin=MARGIN, noise=0.0, max_iter=iterations, random_state=0
-    )
+    solver = LBFGS(max_iter=iterations)
+    model = InverseRegressor(train.problem, solver=solver, margin=MARGIN, noise=0.0, random_state=0)
     model.fit(np.ones((len(train), 1)), sets)
     return model.predict_cost(np.ones((len(held_out), 1)))
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...metrics.sameness import SAME, alike
 from ...optimality.sets import OptimalitySet
 from ...projection import project
 from ..plans import Plan
-from .likeness import SAME, alike
 
 
 class Miss(NamedTuple):

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...metrics.sameness import alike
 from ...optimality.sets import EntryState, OptimalitySet
 from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
 from ..plans import Plan
-from .likeness import alike
 
 
 class Room(NamedTuple):

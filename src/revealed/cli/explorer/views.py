@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
+from ...metrics.sameness import SAME, alike
 from ...optimality.sets import OptimalitySet
 from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
 from ...projection import project
-from ..explain.likeness import SAME, alike
 from ..store import FittedModel, Samples
 from .controls import Controls
 from .places import drawing_of

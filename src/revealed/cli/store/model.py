@@ -13,11 +13,20 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
+from ...io.folder import (
+    UNNAMED,
+    WITH_LIMITS,
+    Facts,
+    Tensors,
+    finite,
+    read_folder,
+    tensor,
+    write_folder,
+)
 from ..plans import Limit, Plan, limit_names, refuse_limits, with_limits
 from ..tables import Bad, Feature, FeatureMap, Table, TableFile
 from ..tables.dates import PARTS
 from ..tables.names import plain_name
-from .folder import WITH_LIMITS, Facts, Tensors, read_folder, tensor, write_folder
 from .plan import pack_plan, unpack_plan
 
 
@@ -143,6 +152,12 @@ def save_model(model: FittedModel, folder: str | os.PathLike[str]) -> Path:
 def load_model(folder: str | os.PathLike[str]) -> FittedModel:
     """The model in a folder; nothing in it is run, and what does not fit together is refused."""
     facts, tensors = read_folder(folder)
+    if facts.get("version", int) == UNNAMED:
+        raise InputError(
+            f"{os.fspath(folder)} was saved in Python without names, or is no linear or quadratic "
+            "model of a LinearProgram. Read it with revealed.load, or save it with "
+            "est.save(folder, features=[...], variables=[...])."
+        )
     told = facts.part("model")
     kind = told.get("kind", str)
     if kind not in KINDS:
@@ -162,8 +177,8 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
     return FittedModel(
         plan,
         features,
-        _finite(tensors, "coef", (shape[0], terms)),
-        _finite(tensors, "intercept", shape[:1]),
+        finite(tensors, "coef", (shape[0], terms)),
+        finite(tensors, "intercept", shape[:1]),
         margin,
         plain_name(facts.get("key", str)) if facts.has("key") else None,
         _training(facts.part("training")),
@@ -224,8 +239,8 @@ def _samples(
         refuse_limits(plan, limits, own, lambda b, column: f"Sample {names[b]!r}: {column}")
     return Samples(
         names,
-        _finite(tensors, "samples.contexts", (len(names), d)),
-        _finite(tensors, "samples.decisions", (len(names), n)),
+        finite(tensors, "samples.contexts", (len(names), d)),
+        finite(tensors, "samples.decisions", (len(names), n)),
         tensor(tensors, "samples.held", (len(names),), "i"),
         own,
     )
@@ -290,10 +305,3 @@ def _refuse_repeated(features: FeatureMap) -> None:
     names = [feature.name for feature in features.features]
     if len(set(names)) != len(names):
         raise InputError("The model names a feature twice.")
-
-
-def _finite(tensors: Tensors, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    array = tensor(tensors, name, shape)
-    if not np.isfinite(array).all():
-        raise InputError(f"The tensor {name!r} of the model holds numbers that are not finite.")
-    return array

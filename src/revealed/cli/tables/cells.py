@@ -38,10 +38,10 @@ _DECIMAL_COMMA = {
 may be a thousand, for English spreadsheets write tabs and quotes too."""
 _LETTER = r"[^\W\d_]|[%‰°€$£¥₹]"
 _SUFFIX = re.compile(
-    rf"(?P<number>[+-]?[\d.](?:[\d.,{_BLANKS}]*\d)?\.?(?:[eE][+-]?\d+)?)(?![eEdDxX]\d|[eE]$)\s*"
+    rf"(?P<number>[+-]?[\d.](?:[\d.,{_BLANKS}]*\d)?\.?(?:[eE][+-]?\d+)?)(?![eEdDxXbBoO]\d|[eE]$)\s*"
     rf"(?P<unit>(?:{_LETTER})(?:{_LETTER}|[/*^·.() \d²³-])*)",
 )
-"""A unit begins with a letter or a sign; 0x1, 1d5 and 1e are no numbers with units."""
+"""A unit begins with a letter or a sign; 0x1, 0b1, 1d5 and 1e are no numbers with units."""
 _PREFIX = re.compile(rf"(?P<unit>[€$£¥₹]|[A-Z]{{3}}) ?(?P<number>[+-]?\d(?:[\d.,{_BLANKS}]*\d)?)")
 
 
@@ -100,7 +100,8 @@ def _plain(text: str, decimal: str) -> Quantity | None:
     elif _LONE_GROUP.fullmatch(text):
         text, grouped, lone = text.replace(",", ""), True, True
     if _NUMBER.fullmatch(text):
-        return Quantity(float(text), "", grouped, lone)
+        value = float(text)  # 1e400 is beyond any number here, and nobody means "without end" by it
+        return Quantity(value, "", grouped, lone) if math.isfinite(value) else None
     value = TRUTH.get(text.lower(), ENDLESS.get(text))
     return None if value is None else Quantity(value, "")
 

@@ -54,9 +54,10 @@ class Column:
         if self._decimal == "," and "." in joined:
             return None
         try:
-            return np.array(cells, dtype=np.float64)
+            values = np.array(cells, dtype=np.float64)
         except ValueError:
             return None
+        return values if np.isfinite(values).all() else None  # 1e400 is infinite for `float`
 
     def _one(self, row: int, cell: str) -> float:
         if cell.strip().lower() in MISSING:

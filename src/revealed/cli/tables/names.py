@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import unicodedata
 from collections.abc import Iterable, Sequence
 
-
-def plain_name(text: str) -> str:
-    """A name as it is shown and compared: on one line, with single blanks, without marks that
-    nobody sees or a terminal obeys, and every accent in one letter with its own (Unicode's NFC):
-    some systems write `ü` as `u` and two dots, which looks the same and is not."""
-    text = text.strip()
-    if text.isascii() and text.isprintable() and "  " not in text:
-        return text
-    seen = (letter for letter in text if letter.isprintable() or letter.isspace())
-    return unicodedata.normalize("NFC", " ".join("".join(seen).split()))
+from ..._common.words import plain_name as plain_name
 
 
 def near_name(name: str, names: Iterable[str]) -> str | None:

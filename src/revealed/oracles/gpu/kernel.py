@@ -230,7 +230,7 @@ def paths_kernel(
     words_ptr, links_ptr, words_stride, links_stride, B, E, N, D, per_instance,
     C: tl.constexpr, U: tl.constexpr, CYCLIC: tl.constexpr,
 ):  # fmt: skip
-    """Decisions, their costs and statuses of all instances, as `twin.solve_by_twin`."""
+    """Decisions, their costs and statuses of all instances, as `plain.solve_by_torch`."""
     pid = tl.program_id(0)
     distance = words_ptr + pid.to(tl.int64) * words_stride
     cost = distance + 2 * N

@@ -1,4 +1,4 @@
-"""The entry for paths on the device: chooses between the kernel and its twin, and launches it.
+"""The entry for paths on the device: chooses between kernel and plain torch, and launches.
 
 Nothing here waits for the device: no size, flag or result is read back, so a call can be captured
 in a CUDA graph (after one ordinary call, in which the kernel is compiled and the graph uploaded).
@@ -20,7 +20,7 @@ from ...problems.linear import LinearProgram
 from ...problems.solution import Solution
 from .slots import Slots, ends_of, slots_of
 
-METHODS = ("auto", "triton", "twin")
+METHODS = ("auto", "triton", "torch")
 MOST_SCRATCH = 1 << 27
 """Numbers of scratch in all, 1 GiB; for graphs so large that it matters, fewer programs run."""
 
@@ -66,9 +66,9 @@ def solve_paths_on_device(
     slots = slots_of(problem, costs.device)
     ends = ends_of(problem.structure, costs.device)
     if not len(costs) or not _by_kernel(costs, method):
-        from .twin import solve_by_twin
+        from .plain import solve_by_torch
 
-        return solve_by_twin(costs, slots, *ends)
+        return solve_by_torch(costs, slots, *ends)
     return _launch(costs, slots, ends, launch or Launch())
 
 

@@ -14,14 +14,14 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import splu
 
-from ..._common.compiled import kernel
 from ...optimality.sets import OptimalitySet
 from ...problems.linear import LinearProgram
 from .dependent import SHARE, Basis, find_basis, worth_a_look
 from .exact import MOST_ENTRIES, MOST_ROWS
-from .factor import factorise
+from .factor import factorize
 from .simd import token
 from .spread import HARMLESS, residues_of, spread_of
+from .symbolic import alike, gram, left_lists, pair_slots, symbolic_cholesky
 
 MOST_KEPT = 4
 """Analyses with inequalities left out that are kept with a problem."""
@@ -93,7 +93,7 @@ class Analysis(NamedTuple):
     """(nnz of L,) factor of A A^T for rows of length 1: the least-squares start of every
     instance."""
     operations: int
-    """Multiply-adds of one factorisation, and of one pass over the columns: what a step costs."""
+    """Multiply-adds of one factorization, and of one pass over the columns: what a step costs."""
     whole: Whole | None
     """None where all equalities are kept."""
     spread: np.ndarray
@@ -192,10 +192,10 @@ def _without_factor(columns: Columns) -> Pattern:
 def _first_factor(columns: Columns, pattern: Pattern) -> np.ndarray:
     L = np.zeros(len(pattern.row))
     if len(pattern.entry_value):
-        _gram(columns.start, pattern.entry_value[0], pattern.pair_slot, L)
+        gram(columns.start, pattern.entry_value[0], pattern.pair_slot, L)
     # Only a start, so a ridge well above rounding costs nothing and keeps rank-deficient rows tame.
     L[pattern.start[:-1]] += START_RIDGE
-    factorise(pattern, L, np.zeros(len(pattern.start) - 1), 1e-12, token(1))
+    factorize(pattern, L, np.zeros(len(pattern.start) - 1), 1e-12, token(1))
     return L
 
 
@@ -251,7 +251,7 @@ def _elimination_places(gram: sparse.csc_array) -> np.ndarray:
 
 def _minimum_degree(gram: sparse.csc_array) -> np.ndarray:
     # SuperLU's multiple minimum degree is the one such order scipy ships. A dominant diagonal
-    # keeps its numeric factorisation, which we throw away, from pivoting.
+    # keeps its numeric factorization, which we throw away, from pivoting.
     m = len(gram.indptr) - 1
     dominant = sparse.csc_array(gram + sparse.diags_array(np.full(m, float(gram.max()) * m + 1.0)))
     factor = splu(
@@ -270,7 +270,7 @@ def _operations(gram: sparse.csc_array, place: np.ndarray) -> int:
 
 def _factor_columns(gram: sparse.csc_array, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     below = _lower_rows(gram, place)
-    return _symbolic_cholesky(below.indptr.astype(np.int64), below.indices.astype(np.int64))
+    return symbolic_cholesky(below.indptr.astype(np.int64), below.indices.astype(np.int64))
 
 
 def _lower_rows(gram: sparse.csc_array, place: np.ndarray) -> sparse.csr_array:
@@ -283,9 +283,9 @@ def _lower_rows(gram: sparse.csc_array, place: np.ndarray) -> sparse.csr_array:
 
 def _factor_pattern(columns: Columns, gram: sparse.csc_array, place: np.ndarray) -> Pattern:
     start, row = _factor_columns(gram, place)
-    left_start, left_slot, left_end = _left_lists(start, row)
+    left_start, left_slot, left_end = left_lists(start, row)
     entry_row = np.ascontiguousarray(place[columns.row])
-    pair_slot = _pair_slots(columns.start, entry_row, start, row)
+    pair_slot = pair_slots(columns.start, entry_row, start, row)
     return Pattern(
         place=place,
         entry_row=entry_row,
@@ -296,128 +296,5 @@ def _factor_pattern(columns: Columns, gram: sparse.csc_array, place: np.ndarray)
         left_start=left_start,
         left_slot=left_slot,
         left_end=left_end,
-        left_alike=_alike(left_start, left_slot, left_end, row),
+        left_alike=alike(left_start, left_slot, left_end, row),
     )
-
-
-@kernel
-def _gram(start, value, pair_slot, L):
-    """Add A A^T to L."""
-    pair = 0
-    for j in range(len(start) - 1):
-        for a in range(start[j], start[j + 1]):
-            for b in range(start[j], a + 1):
-                L[pair_slot[pair]] += value[a] * value[b]
-                pair += 1
-
-
-@kernel
-def _symbolic_cholesky(indptr, indices):
-    """Columns of the factor of a symmetric matrix given by its strictly lower rows (elimination
-    tree walk)."""
-    m = len(indptr) - 1
-    parent = np.full(m, -1, np.int64)
-    mark = np.full(m, -1, np.int64)
-    count = np.ones(m, np.int64)
-    for i in range(m):
-        mark[i] = i
-        for k in range(indptr[i], indptr[i + 1]):
-            j = indices[k]
-            while mark[j] != i:
-                mark[j] = i
-                count[j] += 1
-                if parent[j] == -1:
-                    parent[j] = i
-                j = parent[j]
-    start = np.zeros(m + 1, np.int64)
-    for j in range(m):
-        start[j + 1] = start[j] + count[j]
-    row = np.empty(start[m], np.int64)
-    fill = start[:m].copy()
-    mark[:] = -1
-    for i in range(m):
-        mark[i] = i
-        row[fill[i]] = i
-        fill[i] += 1
-        for k in range(indptr[i], indptr[i + 1]):
-            j = indices[k]
-            while mark[j] != i:
-                mark[j] = i
-                row[fill[j]] = i
-                fill[j] += 1
-                j = parent[j]
-    return start, row
-
-
-@kernel
-def _left_lists(start, row):
-    """For each column j, the earlier columns with an entry in row j: that entry's slot and the
-    column's end."""
-    m = len(start) - 1
-    count = np.zeros(m + 1, np.int64)
-    for k in range(m):
-        for p in range(start[k] + 1, start[k + 1]):
-            count[row[p] + 1] += 1
-    left_start = count
-    for j in range(m):
-        left_start[j + 1] += left_start[j]
-    slot = np.empty(left_start[m], np.int64)
-    end = np.empty(left_start[m], np.int64)
-    fill = left_start[:m].copy()
-    for k in range(m):
-        for p in range(start[k] + 1, start[k + 1]):
-            j = row[p]
-            slot[fill[j]] = p
-            end[fill[j]] = start[k + 1]
-            fill[j] += 1
-    return left_start, slot, end
-
-
-@kernel
-def _alike(left_start, left_slot, left_end, row):
-    """Marks the places where four columns in a row reach column j with the same rows."""
-    alike = np.zeros(len(left_slot), np.bool_)
-    for j in range(len(left_start) - 1):
-        for k in range(left_start[j], left_start[j + 1] - 3):
-            same = True
-            for other in range(k + 1, k + 4):
-                length = left_end[k] - left_slot[k]
-                if left_end[other] - left_slot[other] != length:
-                    same = False
-                    break
-                for p in range(length):
-                    if row[left_slot[k] + p] != row[left_slot[other] + p]:
-                        same = False
-                        break
-            alike[k] = same
-    return alike
-
-
-@kernel
-def _pair_slots(col_start, entry_row, start, row):
-    """Slot of L for every pair of entries of every column of the stacked matrix."""
-    total = 0
-    for j in range(len(col_start) - 1):
-        size = col_start[j + 1] - col_start[j]
-        total += size * (size + 1) // 2
-    slots = np.empty(total, np.int32)
-    at = 0
-    for j in range(len(col_start) - 1):
-        for a in range(col_start[j], col_start[j + 1]):
-            for b in range(col_start[j], a + 1):
-                low = max(entry_row[a], entry_row[b])
-                k = min(entry_row[a], entry_row[b])
-                # The rows of a column increase, so there are at most low - k before this one, and
-                # exactly as many where the factor is dense; else bisect.
-                first, last = start[k], min(start[k + 1] - 1, start[k] + low - k)
-                if row[last] == low:
-                    first = last
-                while first < last:
-                    middle = (first + last) // 2
-                    if row[middle] < low:
-                        first = middle + 1
-                    else:
-                        last = middle
-                slots[at] = first
-                at += 1
-    return slots

@@ -1,4 +1,4 @@
-"""From multipliers to a point that carries its own proof, whoever found the multipliers.
+"""From multipliers to a point that carries its own proof, whichever solver found the multipliers.
 
 Any admissible multipliers v give a point q + r(v) inside the set: r moves each entry just as far
 as its state demands. That point is the nearest one exactly if A r = 0 (on bounded rows: A r >= 0,
@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._common.compiled import kernel
-from .group import SHORT, limits, load_group, new_group, zeros
+from ..constants import SHORT
+from .group import choose_lanes, limits, load_group, matrix_of, new_group, offset_of, zeros
 from .simd import larger_of, load, muladd, select, smaller_of, splat, square_root, store
 
 
@@ -44,48 +45,45 @@ def certify(columns, pattern, job, ids, multipliers, answer, w):
     r, g = zeros(n, width), zeros(m, width)
     lane_ids = np.empty(width, np.int64)
     for begin in range(0, len(ids), width):
-        for lane in range(width):
-            lane_ids[lane] = ids[begin + lane] if begin + lane < len(ids) else -1
+        choose_lanes(ids, begin, lane_ids)
         load_group(columns, pattern, job, lane_ids, multipliers, group, w)
-        value = pattern.entry_value[lane_ids[0] if len(pattern.entry_value) > 1 else 0]
-        certify_group(columns, pattern, job, value, lane_ids, group, r, g, answer, w)
+        matrix = matrix_of(columns, pattern, lane_ids[0])
+        certify_group(matrix, job, lane_ids, group, r, g, answer, w)
 
 
 @kernel
-def certify_group(columns, pattern, job, value, lane_ids, group, r, g, answer, w):
+def certify_group(matrix, job, lane_ids, group, r, g, answer, w):
     """Fill the `answer` of a group from the multipliers in its lanes; r (n) and g (m) are
     overwritten."""
     width = len(w)
     length, worst = np.empty(width), np.empty(width)
-    _residual(columns, pattern, value, group, r, g, length, worst, w)
+    _residual(matrix, group, r, g, length, worst, w)
     for lane in range(width):
         b = lane_ids[lane]
         if b >= 0:
             answer.distance[b] = length[lane] * group.scale[lane]
             answer.residual[b] = worst[lane]
-            for j in range(len(columns.start) - 1):
+            for j in range(len(matrix.start) - 1):
                 answer.point[b, j] = job.cost[b, j] + r[j * width + lane] * group.scale[lane]
 
 
 @kernel
-def _residual(columns, pattern, value, group, r, g, length, worst, w):
+def _residual(matrix, group, r, g, length, worst, w):
+    """Moves in r, gradient in g; the length of the moves and the residual of each lane."""
     zero = splat(0.0, w)
-    m = columns.norm.shape[1]
+    m = matrix.n_rows
     for i in range(m):
         store(g, i, zero)
     square = zero
-    for j in range(len(columns.start) - 1):
-        begin, end = columns.start[j], columns.start[j + 1]
-        t = zero - load(group.shift, j, w)
-        for e in range(begin, end):
-            t = muladd(splat(value[e], w), load(group.v, pattern.entry_row[e], w), t)
+    for j in range(len(matrix.start) - 1):
+        t = offset_of(matrix, group, j, w)
         low, high = limits(group, j, w)
         move = smaller_of(larger_of(t, low), high)
         store(r, j, move)
         square = muladd(move, move, square)
-        for e in range(begin, end):
-            i = pattern.entry_row[e]
-            store(g, i, muladd(splat(value[e], w), move, load(g, i, w)))
+        for e in range(matrix.start[j], matrix.start[j + 1]):
+            i = matrix.row[e]
+            store(g, i, muladd(splat(matrix.value[e], w), move, load(g, i, w)))
     store(length, 0, square_root(square))
     yard = larger_of(square_root(square), splat(SHORT, w) * load(group.size, 0, w))
     yard = select(yard, yard, splat(1.0, w))

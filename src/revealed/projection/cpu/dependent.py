@@ -71,7 +71,7 @@ def find_basis(columns: Columns) -> Basis | None:
     row = columns.row[own]
     unit = np.zeros((m, n))
     unit[row, _column_of_entries(columns)[own]] = columns.value[0, own] / norm[row]
-    order, sticks_out, R = _orthogonalise(unit, NOTHING)
+    order, sticks_out, R = _orthogonalize(unit, NOTHING)
     k = len(sticks_out)
     if not 0 < k <= SHARE * m or sticks_out.min() < CLEAR:
         return None
@@ -88,7 +88,7 @@ def _column_of_entries(columns: Columns) -> np.ndarray:
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _orthogonalise(rows, least):
+def _orthogonalize(rows, least):
     """Gram-Schmidt that always takes the row which sticks out farthest, while one does by `least`.
 
     Returns the order of the rows, the k lengths that stuck out, and R (k, m) with

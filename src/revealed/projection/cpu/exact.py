@@ -20,7 +20,7 @@ import numpy as np
 
 from ...optimality.active_set import EntryState
 from ...optimality.sets import OptimalitySet
-from .group import SHORT
+from ..constants import SHORT
 
 MOST_ROWS, MOST_ENTRIES = 12, 40
 """Sizes up to which an answer takes milliseconds."""

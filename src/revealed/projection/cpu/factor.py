@@ -1,6 +1,6 @@
-"""Cholesky factorisation and solution in lanes, on a pattern analysed once.
+"""Cholesky factorization and solution in SIMD lanes, on a pattern analysed once.
 
-L is stored by columns, diagonal first; after `factorise` the diagonal slot holds its reciprocal.
+L is stored by columns, diagonal first; after `factorize` the diagonal slot holds its reciprocal.
 """
 
 from ..._common.compiled import kernel
@@ -8,7 +8,7 @@ from .simd import larger_of, load, muladd, splat, square_root, store
 
 
 @kernel
-def factorise(pattern, L, work, floor, w):
+def factorize(pattern, L, work, floor, w):
     """Replace the lower triangle held in `L` by its Cholesky factor; pivots below `floor` are
     lifted to it.
 

@@ -5,13 +5,12 @@ Each takes (sets, costs, b, tol) and gives (multipliers or None, steps).
 """
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ...errors import MissingDependencyError
+from ..._common.conic import PLAIN, has_clarabel, solve_conic
 from ...optimality.sets import EntryState, OptimalitySet
 from ...problems.linear import LinearProgram
 from .reference import reference_projection
@@ -24,24 +23,14 @@ REFERENCE_LIMIT = 400
 
 def available_fallbacks(n: int) -> list[str]:
     """Names to try in order, for a problem of n entries, with what is installed."""
-    names = ["reference"] if n <= REFERENCE_LIMIT else []
-    try:
-        import_module("clarabel")
-    except ImportError:
-        return names
-    return ["clarabel", *names]
+    names = ["clarabel"] if has_clarabel() else []
+    return [*names, "reference"] if n <= REFERENCE_LIMIT else names
 
 
 def by_clarabel(
     sets: OptimalitySet, costs: np.ndarray, b: int, tol: float
 ) -> tuple[np.ndarray | None, int]:
     """min 1/2 |r|^2 over (v, mu, r) as a quadratic program, by Clarabel at tight tolerances."""
-    try:
-        clarabel: Any = import_module("clarabel")
-    except ImportError as error:
-        raise MissingDependencyError(
-            "method='clarabel' needs the package clarabel: pip install 'revealed[solvers]'."
-        ) from error
     scale = max(np.abs(costs[b]).max(initial=0.0), sets.margins[b]) or 1.0
     problem, active = sets.rows[np.array([b])], np.flatnonzero(sets.row_active[b])
     rows, lengths = _unit_rows(problem, active)
@@ -50,23 +39,21 @@ def by_clarabel(
         rows, lengths, n_eq, sets.entry_state[b], costs[b] / scale, sets.margins[b] / scale
     )
     curvature = np.concatenate([np.zeros(m), np.ones(A.shape[1] - m)])
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
-        setattr(settings, name, min(1e-11, tol * 1e-2))
-    answer = clarabel.DefaultSolver(
-        sparse.csc_matrix(sparse.diags_array(curvature)),
+    answer = solve_conic(
+        sparse.diags_array(curvature),
         np.zeros(len(curvature)),
-        sparse.csc_matrix(A),
+        A,
         right,
-        [clarabel.ZeroConeT(n_free), clarabel.NonnegativeConeT(len(right) - n_free)],
-        settings,
-    ).solve()
-    found = np.asarray(answer.x)[:m] / lengths * scale
+        [("zero", n_free), ("nonnegative", len(right) - n_free)],
+        what="method='clarabel'",
+        tol=min(1e-11, tol * 1e-2),
+        attempt=PLAIN,
+    )
+    found = answer.x[:m] / lengths * scale
     multipliers = np.zeros(n_eq + problem.ub_rows.shape[0])
     multipliers[:n_eq] = found[:n_eq]
     multipliers[n_eq + active] = np.maximum(found[n_eq:], sets.margins[b])
-    return (multipliers if np.isfinite(multipliers).all() else None), int(answer.iterations)
+    return (multipliers if np.isfinite(multipliers).all() else None), answer.iterations
 
 
 def _unit_rows(problem: LinearProgram, active: np.ndarray) -> tuple[Any, np.ndarray]:

@@ -1,10 +1,10 @@
-"""A group of W instances on its way into and out of lanes.
+"""A group of W instances on its way into and out of SIMD lanes.
 
 Letters: W lanes, n columns, m rows in elimination order. Inside a group an entry's residual is
-clip(t, low, high) with t = a_j . v - shift_j, which is the four states of DESIGN in one line:
-free (-inf, inf), at lower (0, inf), at upper (-inf, 0), fixed (0, 0). The margin is folded into
-`shift`. Rows have length 1, and costs are divided by a power of two near their largest entry, so
-that the kernels see numbers of order one whatever the caller's units.
+clip(t, low, high) with t = a_j . v - shift_j, which covers the four entries of an active set in one
+line: free (-inf, inf), at lower (0, inf), at upper (-inf, 0), fixed (0, 0). The margin is folded
+into `shift`. Rows have length 1, and costs are divided by a power of two near their largest entry,
+so that the kernels see numbers of order one whatever the caller's units.
 """
 
 from math import frexp, ldexp
@@ -17,9 +17,6 @@ from .simd import larger_of, load, load_flags, muladd, select, splat, square_roo
 
 ABSENT = 1e30
 """Diagonal given to a row that is not there: its step is then zero to the last bit that matters."""
-
-SHORT = 1e-3
-"""Moves shorter than this share of |q| are judged as if they were this long."""
 
 
 class Job(NamedTuple):
@@ -35,8 +32,26 @@ class Job(NamedTuple):
     """(B,)"""
 
 
+class Matrix(NamedTuple):
+    """What the steps need to know of a group's matrix, in one argument instead of five."""
+
+    start: np.ndarray
+    """(n + 1,) where each column's entries begin."""
+    row: np.ndarray
+    """(nnz,) elimination position of each entry's row."""
+    value: np.ndarray
+    """(nnz,) entries, rows scaled to length 1."""
+    slot: np.ndarray
+    """(h,) place in L that each pair of entries of a column adds to."""
+    diagonal: np.ndarray
+    """(m + 1,) where each column of L begins."""
+    n_rows: int
+    """m; the first `n_equalities` of the problem's own order have no bound."""
+    n_equalities: int
+
+
 class Group(NamedTuple):
-    """Lane storage of one group; every array is flat, entry after entry, W numbers each."""
+    """Storage of one group in lanes; every array is flat, entry after entry, W numbers each."""
 
     shift: np.ndarray
     at_lower: np.ndarray
@@ -57,8 +72,48 @@ class Group(NamedTuple):
 
 
 @kernel
+def matrix_of(columns, pattern, b):
+    """The matrix of instance b, which a group shares with it."""
+    value = pattern.entry_value[b if len(pattern.entry_value) > 1 else 0]
+    return Matrix(
+        columns.start,
+        pattern.entry_row,
+        value,
+        pattern.pair_slot,
+        pattern.start,
+        columns.norm.shape[1],
+        columns.n_equalities,
+    )
+
+
+@kernel
+def choose_lanes(ids, begin, lane_ids):
+    """Fill `lane_ids` with the instances of the group that begins there; -1 for an empty lane."""
+    for lane in range(len(lane_ids)):
+        lane_ids[lane] = ids[begin + lane] if begin + lane < len(ids) else -1
+
+
+@kernel
+def offset_of(matrix, group, j, w):
+    """t_j = a_j . v - shift_j."""
+    t = splat(0.0, w) - load(group.shift, j, w)
+    for e in range(matrix.start[j], matrix.start[j + 1]):
+        t = muladd(splat(matrix.value[e], w), load(group.v, matrix.row[e], w), t)
+    return t
+
+
+@kernel
+def along(matrix, d, j, w):
+    """a_j . d for a vector d over the rows."""
+    move = splat(0.0, w)
+    for e in range(matrix.start[j], matrix.start[j + 1]):
+        move = muladd(splat(matrix.value[e], w), load(d, matrix.row[e], w), move)
+    return move
+
+
+@kernel
 def zeros(entries, width):
-    """Lane storage that starts on a cache line, so that no load of eight lanes straddles two."""
+    """Storage for lanes that starts on a cache line: no load of eight lanes straddles two."""
     raw = np.zeros(entries * width + 8)
     skip = (-(raw.ctypes.data // 8)) % 8
     return raw[skip : skip + entries * width]
@@ -66,6 +121,7 @@ def zeros(entries, width):
 
 @kernel
 def new_group(n, m, width):
+    """Storage for a group of `width` instances."""
     return Group(
         zeros(n, width),
         np.zeros(n * width, np.int8),
@@ -169,7 +225,7 @@ def _load_rows(columns, pattern, job, b, lane, unit, multipliers, group):
 
 @kernel
 def store_multipliers(columns, pattern, ids, group, multipliers):
-    """Make the lanes' multipliers admissible, and write them back in the caller's rows and
+    """Make the multipliers in the lanes admissible, and write them back in the caller's rows and
     units."""
     width = len(ids)
     for lane in range(width):

@@ -1,18 +1,26 @@
 """The compiled route: Newton, soft steps where it does not settle, an interior point where these do
 not help, and the certificate.
 
-One call works through a list of instances without the interpreter, W of them in lanes at a time,
-and threads share a batch by taking pieces of it. Python only cuts the batch and watches the
+One call works through a list of instances without the interpreter, W of them in SIMD lanes at a
+time, and threads share a batch by taking pieces of it. Python only cuts the batch and watches the
 clock.
 """
 
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from ..constants import (
+    INTERIOR_STEPS,
+    PATIENCE,
+    QUICK_STEPS,
+    SOFT_STEPS,
+    STILL,
+    plan_stages,
+)
 from .analysis import Analysis
 from .certificate import Answer, certify
 from .group import Job
@@ -22,19 +30,6 @@ from .simd import token
 
 LANES = 8
 """Instances computed side by side: one cache line, one AVX-512 register or two AVX2 ones."""
-QUICK_STEPS = 10
-"""Newton steps before something else is tried; from a fresh start most batches need one or two."""
-PATIENCE = 6
-"""Cut steps after which it is tried sooner."""
-OVERSHOOT = 5.0
-"""And a slope after a full step, in terms of the one before, beyond which it is tried at once.
-Where most entries have to change sides it is ten or more; with 1, easy problems give up too."""
-STILL = 0.01
-"""Newton goes on until the residual is this share of the tolerance, where it can."""
-SOFT_STEPS = 5
-INTERIOR_STEPS = 80
-STAGES = ((None, 10), (1e-6, 15), (1e-10, 40), (1e-14, 100))
-"""For what is left: soft steps (None) or the interior point and its goal, then Newton steps."""
 PIECE = 256
 """Largest number of instances one thread takes at a time."""
 POLISH_STEPS = 30
@@ -45,25 +40,18 @@ WORTH_THREADS = 500_000
 """Multiply-adds below which starting a second thread costs more than it saves."""
 
 
-def plan_stages(bounds: bool) -> tuple[float, tuple[tuple[float | None, int], ...]]:
-    """The overshoot that is put up with, and the stages.
-
-    Where rows have bounds, their springs overshoot by themselves, and soft steps are for nothing as
-    often as not: on NETLIB problems 0.7 to 1.35 of the time that it takes without.
-    """
-    return (np.inf, STAGES[1:]) if bounds else (OVERSHOOT, STAGES)
-
-
-@dataclass(frozen=True)
-class Work:
-    """Arrays that the kernel fills, one line for each instance."""
+class Work(NamedTuple):
+    """Arrays that the kernel fills, one line for each of B instances."""
 
     multipliers: np.ndarray
+    """(B, m_eq + m_ub)"""
     steps: np.ndarray
+    """(B,)"""
     answer: Answer
 
     @classmethod
     def empty(cls, size: int, n: int, m: int) -> "Work":
+        """For `size` instances of n entries and m rows, multipliers 0."""
         return cls(
             np.zeros((size, m)),
             np.zeros(size, np.int64),
@@ -125,10 +113,7 @@ def _work_through(
     fine = STILL * tol / (1.0 if whole is None else whole.basis.growth)
 
     def run_newton(ids: np.ndarray, pace: Pace, fresh: bool = False) -> None:
-        newton(
-            *(columns, pattern, first, job, ids, pace, fresh),
-            *(multipliers, steps, answer, stop, w),
-        )
+        newton(columns, pattern, first, job, ids, pace, fresh, work, stop, w)
         if whole is not None:
             _certify(analysis, job, work, ids, w)
 
@@ -147,7 +132,7 @@ def _work_through(
         soft = SOFT_STEPS if goal is None else 0
         if goal is not None:
             cap = min(INTERIOR_STEPS, steps_left(ids))
-            interior(columns, pattern, job, ids, cap, goal, multipliers, steps, stop, w)
+            interior(columns, pattern, job, ids, cap, goal, work, stop, w)
         cap = min(soft + polish, steps_left(ids))
         run_newton(ids, Pace(cap, soft, cap + 1, np.inf, fine))
         worse = ~(answer.residual[ids] <= reached)
@@ -232,11 +217,8 @@ def recertify(
         if whole is not None:
             whole.basis.fold(work.multipliers[b : b + 1])
         stop = np.zeros(1, np.uint8)
-        newton(
-            *(columns, pattern, first, job, ids),
-            *(Pace(POLISH_STEPS, 0, POLISH_STEPS, np.inf, 0.0), False),
-            *(work.multipliers, work.steps, work.answer, stop, w),
-        )
+        pace = Pace(POLISH_STEPS, 0, POLISH_STEPS, np.inf, 0.0)
+        newton(columns, pattern, first, job, ids, pace, False, work, stop, w)
     if whole is not None or not polish:
         _certify(analysis, job, work, ids, w)
     if not residual[b] <= reached:

@@ -1,13 +1,13 @@
 """Semismooth Newton with an exact line search, for a list of instances, W at a time.
 
-Minimises over the multipliers v, one for each row,
+Minimizes over the multipliers v, one for each row,
 
     1/2 sum_j clip(a_j . v - shift_j, low_j, high_j)^2   subject to  v_i >= least_i  on bounded
     rows.
 
-The gradient is A r and the generalised Hessian A D A^T with a 0/1 diagonal D. A bounded row is
-kept by an augmented Lagrangian: a one-sided spring of stiffness `SPRING` whose rest point `zeta`
-is moved until the bound holds.
+The gradient is A r and the generalized Hessian A D A^T with a 0/1 diagonal D. A bounded row is kept
+by an augmented Lagrangian: the one-sided penalty PENALTY / 2 min(v - least - zeta, 0)^2, whose
+multiplier is -PENALTY zeta, and `zeta` is updated until the bound holds.
 
 Where many entries are to change sides, the piece at hand says little about that of the answer, and
 steps overshoot and are cut short. Soft steps see further: they round the corner of every max(t, 0)
@@ -19,14 +19,29 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._common.compiled import kernel
+from ..constants import (
+    EXACT,
+    GIVEN_UP,
+    MOVES,
+    PENALTY,
+    RIDGE,
+    SHORT,
+    SLOPE,
+    SOFT_SLOPE,
+    SOFTENING,
+    TRIALS,
+)
 from .certificate import certify_group
-from .factor import factorise, solve
+from .factor import factorize, solve
 from .group import (
     ABSENT,
-    SHORT,
+    along,
+    choose_lanes,
     limits,
     load_group,
+    matrix_of,
     new_group,
+    offset_of,
     sides,
     store_multipliers,
     zeros,
@@ -43,25 +58,6 @@ from .simd import (
     square_root,
     store,
 )
-
-SPRING = 1e4
-"""Stiffness of a bound, against rows of length 1: each move of `zeta` gains about this factor."""
-RIDGE = 1e-11
-"""Proximal term, against rows of length 1. The gradient lies in the Hessian's range, so it may be
-tiny."""
-SLOPE = 0.1
-"""The line search stops when the slope has fallen to this share of its start."""
-SOFT_SLOPE = 0.5
-"""The same for soft steps, which need not be exact."""
-TRIALS = 30
-MOVES = 4
-"""Exact steps after which the springs have been moved often enough to hold the bounds."""
-EXACT = 1e-7
-"""A full step within one piece that leaves more slope than this was not solved exactly."""
-GIVEN_UP = 1e9
-"""More cuts than there is patience for."""
-SOFTENING = 0.3
-"""What is left of mu after a soft step; it starts at the root mean square of the residuals."""
 
 
 class Pace(NamedTuple):
@@ -80,76 +76,137 @@ class Pace(NamedTuple):
     """It is left alone once its residual is below this."""
 
 
+class Iterate(NamedTuple):
+    """Where the method stands and where it is going, in lanes; n columns, m rows."""
+
+    t: np.ndarray
+    """(n) offsets A^T v - shift."""
+    dt: np.ndarray
+    """(n) what a full step adds to them."""
+    g: np.ndarray
+    """(m) gradient."""
+    d: np.ndarray
+    """(m) step of v."""
+    zeta: np.ndarray
+    """(m) multipliers of the bounds, in terms of -PENALTY."""
+    L: np.ndarray
+    """A D A^T, then its factor."""
+    work: np.ndarray
+    """(m)"""
+    mu: np.ndarray
+    """(1) how round the corners are in a soft step."""
+    settled: np.ndarray
+    """(1) whether a lane is done, or empty."""
+    cuts: np.ndarray
+    """(1) full steps that had to be cut."""
+    exact: np.ndarray
+    """(1) full steps that were exact within one piece."""
+
+
 @kernel
-def newton(columns, pattern, first, job, ids, pace, fresh, multipliers, *rest):
+def _new_iterate(n, m, entries_of_L, width):
+    """Storage for a group of `width` instances."""
+    return Iterate(
+        zeros(n, width),
+        zeros(n, width),
+        zeros(m, width),
+        zeros(m, width),
+        zeros(m, width),
+        zeros(entries_of_L, width),
+        zeros(m, width),
+        np.empty(width),
+        np.empty(width),
+        np.empty(width),
+        np.empty(width),
+    )
+
+
+@kernel
+def newton(columns, pattern, first, job, ids, pace, fresh, work, stop, w):
     """Run steps on each of the instances `ids` at the given `pace`.
 
-    `first` is the factor of A A^T that gives `fresh` instances their least-squares start; others
-    start from `multipliers`. The rest is `steps`, added to; the certified `answer`, filled like
-    `multipliers`; `stop`, whose first entry ends it early; and the token of the lanes.
+    Parameters
+    ----------
+    columns, pattern : Columns, Pattern
+        The matrix.
+    first : (nnz of L,) array
+        The factor of A A^T that gives `fresh` instances their least-squares start; others start
+        from `work.multipliers`.
+    job : Job
+        Costs and sets of all instances.
+    ids : (k,) int64 array
+        Which of them.
+    pace : Pace
+    fresh : bool
+    work : Work
+        `multipliers` and the certified `answer` are filled, `steps` is added to.
+    stop : (1,) uint8 array
+        Not 0 ends it early.
+    w : tuple of ints
+        The token of the lanes.
     """
-    steps, answer, stop, w = rest
     width = len(w)
     n, m = len(columns.start) - 1, columns.norm.shape[1]
-    group = new_group(n, m, width)
-    L = zeros(len(pattern.row), width)
-    t, dt = zeros(n, width), zeros(n, width)
-    g, d, work, zeta = zeros(m, width), zeros(m, width), zeros(m, width), zeros(m, width)
+    group, at = new_group(n, m, width), _new_iterate(n, m, len(pattern.row), width)
     lane_ids = np.empty(width, np.int64)
-    settled, cuts, exact, mu = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
     for begin in range(0, len(ids), width):
+        choose_lanes(ids, begin, lane_ids)
         for lane in range(width):
-            lane_ids[lane] = ids[begin + lane] if begin + lane < len(ids) else -1
-            settled[lane] = 1.0 if lane_ids[lane] < 0 else 0.0
-            cuts[lane], exact[lane], mu[lane] = 0.0, 0.0, 0.0
-        load_group(columns, pattern, job, lane_ids, multipliers, group, w)
-        value = pattern.entry_value[lane_ids[0] if len(pattern.entry_value) > 1 else 0]
+            at.settled[lane] = 1.0 if lane_ids[lane] < 0 else 0.0
+            at.cuts[lane], at.exact[lane], at.mu[lane] = 0.0, 0.0, 0.0
+        load_group(columns, pattern, job, lane_ids, work.multipliers, group, w)
+        matrix = matrix_of(columns, pattern, lane_ids[0])
         if fresh:
-            _least_squares_start(columns, pattern, value, first, group, w)
-        at = (columns, pattern, value, group, zeta)
+            _least_squares_start(matrix, pattern, first, group, w)
         for step in range(pace.cap):
             soft = step < pace.soft
             if soft and step == 0:
-                _roughness(columns, pattern, value, group, mu, w)
+                _roughness(matrix, group, at.mu, w)
             # With None in place of mu, another function is compiled: one without the roots.
             if soft:
-                _assemble(*at, step == 0, 0.0, mu, t, g, L, settled, w)
+                _assemble(matrix, group, at, step == 0, 0.0, at.mu, w)
             else:
-                _assemble(*at, step == 0, pace.still, None, t, g, L, settled, w)
-            if stop[0] or _all_positive(settled):
+                _assemble(matrix, group, at, step == 0, pace.still, None, w)
+            if stop[0] or _all_positive(at.settled):
                 break
-            for i in range(m):
-                store(d, i, load(g, i, w) * splat(-1.0, w))
-            factorise(pattern, L, work, RIDGE, w)
-            solve(pattern, L, d, w)
+            _direction(pattern, at, w)
             for lane in range(width):
-                if settled[lane] == 0.0:
-                    steps[lane_ids[lane]] += 1
+                if at.settled[lane] == 0.0:
+                    work.steps[lane_ids[lane]] += 1
             if soft:
-                _line_search(*at, t, dt, g, d, settled, cuts, exact, np.inf, mu, w)
+                _line_search(matrix, group, at, np.inf, at.mu, w)
             else:
-                _line_search(*at, t, dt, g, d, settled, cuts, exact, pace.overshoot, None, w)
+                _line_search(matrix, group, at, pace.overshoot, None, w)
             for lane in range(width):
-                mu[lane] *= SOFTENING
-                if cuts[lane] >= pace.patience:
-                    settled[lane] = 1.0
-            if _all_positive(settled):
+                at.mu[lane] *= SOFTENING
+                if at.cuts[lane] >= pace.patience:
+                    at.settled[lane] = 1.0
+            if _all_positive(at.settled):
                 break
-        store_multipliers(columns, pattern, lane_ids, group, multipliers)
-        certify_group(columns, pattern, job, value, lane_ids, group, t, g, answer, w)
+        store_multipliers(columns, pattern, lane_ids, group, work.multipliers)
+        certify_group(matrix, job, lane_ids, group, at.t, at.g, work.answer, w)
 
 
 @kernel
-def _least_squares_start(columns, pattern, value, first, group, w):
+def _direction(pattern, at, w):
+    """d = -(A D A^T + ridge)^-1 g; the factor takes the matrix's place."""
+    for i in range(len(pattern.start) - 1):
+        store(at.d, i, load(at.g, i, w) * splat(-1.0, w))
+    factorize(pattern, at.L, at.work, RIDGE, w)
+    solve(pattern, at.L, at.d, w)
+
+
+@kernel
+def _least_squares_start(matrix, pattern, first, group, w):
     """v as if every entry were free: one solve with a factor that the whole batch shares."""
-    m = columns.norm.shape[1]
+    m = matrix.n_rows
     for i in range(m):
         store(group.v, i, splat(0.0, w))
-    for j in range(len(columns.start) - 1):
+    for j in range(len(matrix.start) - 1):
         shift = load(group.shift, j, w)
-        for e in range(columns.start[j], columns.start[j + 1]):
-            i = pattern.entry_row[e]
-            store(group.v, i, muladd(splat(value[e], w), shift, load(group.v, i, w)))
+        for e in range(matrix.start[j], matrix.start[j + 1]):
+            i = matrix.row[e]
+            store(group.v, i, muladd(splat(matrix.value[e], w), shift, load(group.v, i, w)))
     _solve_shared(pattern, first, group.v, w)
     one = splat(1.0, w)
     for i in range(m):
@@ -176,23 +233,13 @@ def _solve_shared(pattern, L, x, w):
 
 
 @kernel
-def _roughness(columns, pattern, value, group, mu, w):
+def _roughness(matrix, group, mu, w):
     """Set mu to the root mean square of the residuals."""
-    square, n = splat(0.0, w), len(columns.start) - 1
+    square, n = splat(0.0, w), len(matrix.start) - 1
     for j in range(n):
-        tj = _offset(columns, pattern, value, group, j, w)
-        r, _ = _residual(group, j, tj, None, w)
+        r, _ = _residual(group, j, offset_of(matrix, group, j, w), None, w)
         square = muladd(r, r, square)
     store(mu, 0, larger_of(square_root(square / splat(float(n), w)), splat(1e-100, w)))
-
-
-@kernel
-def _offset(columns, pattern, value, group, j, w):
-    """t_j = a_j . v - shift_j."""
-    t = splat(0.0, w) - load(group.shift, j, w)
-    for e in range(columns.start[j], columns.start[j + 1]):
-        t = muladd(splat(value[e], w), load(group.v, pattern.entry_row[e], w), t)
-    return t
 
 
 @kernel
@@ -211,43 +258,45 @@ def _residual(group, j, t, mu, w):
 
 
 @kernel
-def _assemble(columns, pattern, value, group, zeta, opening, still, mu, t, g, L, settled, w):
+def _assemble(matrix, group, at, opening, still, mu, w):
     """Offsets t = A^T v - shift, gradient g = A r, and the lower triangle of A D A^T in L."""
     zero = splat(0.0, w)
     square = zero
-    for p in range(len(pattern.row)):
+    value, L, g = matrix.value, at.L, at.g
+    for p in range(len(L) // len(w)):
         store(L, p, zero)
-    for i in range(columns.norm.shape[1]):
+    for i in range(matrix.n_rows):
         store(g, i, zero)
     pair = 0
-    for j in range(len(columns.start) - 1):
-        begin, end = columns.start[j], columns.start[j + 1]
-        tj = _offset(columns, pattern, value, group, j, w)
-        store(t, j, tj)
+    for j in range(len(matrix.start) - 1):
+        begin, end = matrix.start[j], matrix.start[j + 1]
+        tj = offset_of(matrix, group, j, w)
+        store(at.t, j, tj)
         r, inside = _residual(group, j, tj, mu, w)
         square = muladd(r, r, square)
         for e in range(begin, end):
-            i = pattern.entry_row[e]
+            i = matrix.row[e]
             a = splat(value[e], w)
             store(g, i, muladd(a, r, load(g, i, w)))
             weight = a * inside
             for f in range(begin, e + 1):
-                slot = pattern.pair_slot[pair]
+                slot = matrix.slot[pair]
                 store(L, slot, muladd(weight, splat(value[f], w), load(L, slot, w)))
                 pair += 1
-    _close_rows(columns, pattern, group, zeta, opening, square, still, g, L, settled, w)
+    _close_rows(matrix, group, at, opening, square, still, w)
 
 
 @kernel
-def _close_rows(columns, pattern, group, zeta, opening, square, still, g, L, settled, w):
-    """Add springs, ridge and absent rows to g and L; settle lanes whose residual is small enough.
+def _close_rows(matrix, group, at, opening, square, still, w):
+    """Add penalties, ridge and absent rows to g and L; settle lanes whose residual is small enough.
 
     The residual is that of `certificate`, so that a warm start which is already right stays.
     """
     zero, one = splat(0.0, w), splat(1.0, w)
-    spring, ridge, absent = splat(SPRING, w), splat(RIDGE, w), splat(ABSENT, w)
+    penalty, ridge, absent = splat(PENALTY, w), splat(RIDGE, w), splat(ABSENT, w)
     slant, gap = zero, zero
-    for i in range(columns.norm.shape[1]):
+    g, L, zeta = at.g, at.L, at.zeta
+    for i in range(matrix.n_rows):
         bounded = load(group.bounded, i, w)
         gi = load(g, i, w) * (one - load(group.absent, i, w))
         excess = load(group.v, i, w) - load(group.least, i, w)
@@ -256,25 +305,23 @@ def _close_rows(columns, pattern, group, zeta, opening, square, still, g, L, set
         off = select(bounded, off + larger_of(zero - gi, zero), larger_of(gi, zero - gi))
         slant = larger_of(off, slant)
         gap = muladd(excess, gi, gap)
-        if opening:  # a bound that starts out tight starts with the force that holds it
+        if opening:  # a bound that starts out active starts with the multiplier that holds it
             tight = bounded * (one - greater(excess, zero))
-            store(zeta, i, tight * larger_of(gi, zero) / spring)
-        stretch = excess - load(zeta, i, w)
-        taut = bounded * greater(zero, stretch) * spring
-        store(g, i, muladd(taut, stretch, gi))
-        extra = muladd(load(group.absent, i, w), absent, taut + ridge)
-        store(L, pattern.start[i], load(L, pattern.start[i], w) + extra)
+            store(zeta, i, tight * larger_of(gi, zero) / penalty)
+        broken = excess - load(zeta, i, w)
+        stiff = bounded * greater(zero, broken) * penalty
+        store(g, i, muladd(stiff, broken, gi))
+        extra = muladd(load(group.absent, i, w), absent, stiff + ridge)
+        store(L, matrix.diagonal[i], load(L, matrix.diagonal[i], w) + extra)
     yard = larger_of(square_root(square), splat(SHORT, w) * load(group.size, 0, w))
     gap = larger_of(gap, zero - gap)
     worst = larger_of(slant * yard, gap)
     enough = greater(splat(still, w) * yard * yard, worst)
-    store(settled, 0, larger_of(enough, load(settled, 0, w)))
+    store(at.settled, 0, larger_of(enough, load(at.settled, 0, w)))
 
 
 @kernel
-def _line_search(
-    columns, pattern, value, group, zeta, t, dt, g, d, settled, cuts, exact, overshoot, mu, w
-):
+def _line_search(matrix, group, at, overshoot, mu, w):
     """Move v along d to where the slope has (nearly) vanished, and settle lanes that have nothing
     left to change.
 
@@ -282,13 +329,13 @@ def _line_search(
     bracket.
     """
     zero, one = splat(0.0, w), splat(1.0, w)
-    m = columns.norm.shape[1]
+    m, d, cuts, exact = matrix.n_rows, at.d, at.cuts, at.exact
     first = zero
     for i in range(m):
-        first = muladd(load(g, i, w), load(d, i, w), first)
+        first = muladd(load(at.g, i, w), load(d, i, w), first)
     enough = larger_of(first, zero - first) * splat(SLOPE if mu is None else SOFT_SLOPE, w)
     alpha, low, high, same, flat = one, zero, splat(1e300, w), zero, zero
-    slope, curve, changed = _full_step(columns, pattern, value, group, zeta, t, dt, d, mu, w)
+    slope, curve, changed = _full_step(matrix, group, at, mu, w)
     steep = greater(larger_of(slope, zero - slope), enough)
     if mu is None:
         same = (one - greater(changed, zero)) * (one - steep)
@@ -308,33 +355,31 @@ def _line_search(
         )
         guess = select(greater(guess, low) * greater(high, guess), guess, bisect)
         alpha = select(steep, guess, alpha)
-        slope, curve = _slope(columns, group, zeta, t, dt, d, alpha, mu, w)
+        slope, curve = _slope(matrix, group, at, alpha, mu, w)
         steep = greater(larger_of(slope, zero - slope), enough)
-    keep = greater(one, load(settled, 0, w))
+    keep = greater(one, load(at.settled, 0, w))
     alpha = alpha * keep
     for i in range(m):
         store(group.v, i, muladd(alpha, load(d, i, w), load(group.v, i, w)))
     store(exact, 0, muladd(same, flat, load(exact, 0, w)))
-    if columns.n_equalities == m:
+    if matrix.n_equalities == m:
         finished = greater(load(exact, 0, w), zero)
     else:
-        _move_rest_points(group, zeta, same * keep, w)
+        _update_multipliers(group, at.zeta, same * keep, w)
         finished = greater(load(exact, 0, w), splat(MOVES, w))
-    store(settled, 0, larger_of(finished, load(settled, 0, w)))
+    store(at.settled, 0, larger_of(finished, load(at.settled, 0, w)))
 
 
 @kernel
-def _full_step(columns, pattern, value, group, zeta, t, dt, d, mu, w):
+def _full_step(matrix, group, at, mu, w):
     """Fill dt = A^T d; slope and curvature after a full step, and unless it is a soft one how many
     pieces differ from those before."""
     zero, one = splat(0.0, w), splat(1.0, w)
     slope, curve, changed = zero, zero, zero
-    for j in range(len(columns.start) - 1):
-        move = zero
-        for e in range(columns.start[j], columns.start[j + 1]):
-            move = muladd(splat(value[e], w), load(d, pattern.entry_row[e], w), move)
-        store(dt, j, move)
-        before = load(t, j, w)
+    for j in range(len(matrix.start) - 1):
+        move = along(matrix, at.d, j, w)
+        store(at.dt, j, move)
+        before = load(at.t, j, w)
         r, inside = _residual(group, j, before + move, mu, w)
         slope = muladd(r, move, slope)
         curve = muladd(inside * move, move, curve)
@@ -342,55 +387,55 @@ def _full_step(columns, pattern, value, group, zeta, t, dt, d, mu, w):
             _, was_inside = _residual(group, j, before, None, w)
             differs = inside - was_inside
             changed = muladd(differs, differs, changed)
-    if columns.n_equalities == columns.norm.shape[1]:
-        return slope, curve, changed  # no bounded rows, so no springs
-    pull, stiffness, switched = _springs(group, zeta, d, one, w)
+    if matrix.n_equalities == matrix.n_rows:
+        return slope, curve, changed  # no bounded rows, so no penalties
+    pull, stiffness, switched = _penalties(group, at, one, w)
     return slope + pull, curve + stiffness, changed + switched
 
 
 @kernel
-def _slope(columns, group, zeta, t, dt, d, alpha, mu, w):
+def _slope(matrix, group, at, alpha, mu, w):
     """Slope and curvature at step alpha."""
     slope, curve = splat(0.0, w), splat(0.0, w)
-    for j in range(len(columns.start) - 1):
-        move = load(dt, j, w)
-        r, inside = _residual(group, j, muladd(alpha, move, load(t, j, w)), mu, w)
+    for j in range(len(matrix.start) - 1):
+        move = load(at.dt, j, w)
+        r, inside = _residual(group, j, muladd(alpha, move, load(at.t, j, w)), mu, w)
         slope = muladd(r, move, slope)
         curve = muladd(inside * move, move, curve)
-    if columns.n_equalities == columns.norm.shape[1]:
+    if matrix.n_equalities == matrix.n_rows:
         return slope, curve
-    pull, stiffness, _ = _springs(group, zeta, d, alpha, w)
+    pull, stiffness, _ = _penalties(group, at, alpha, w)
     return slope + pull, curve + stiffness
 
 
 @kernel
-def _springs(group, zeta, d, alpha, w):
-    """What springs add to slope and curvature at step alpha, and how many have become taut or
-    slack."""
-    zero, spring = splat(0.0, w), splat(SPRING, w)
+def _penalties(group, at, alpha, w):
+    """What penalties add to slope and curvature at step alpha, and how many have switched on or
+    off."""
+    zero, penalty = splat(0.0, w), splat(PENALTY, w)
     slope, curve, changed = zero, zero, zero
-    for i in range(len(zeta) // len(w)):
-        before = load(group.v, i, w) - load(group.least, i, w) - load(zeta, i, w)
-        move = load(d, i, w)
+    for i in range(len(at.zeta) // len(w)):
+        before = load(group.v, i, w) - load(group.least, i, w) - load(at.zeta, i, w)
+        move = load(at.d, i, w)
         now = muladd(alpha, move, before)
         bounded = load(group.bounded, i, w)
-        taut = greater(zero, now) * bounded
-        differs = taut - greater(zero, before) * bounded
-        slope = muladd(taut * spring * now, move, slope)
-        curve = muladd(taut * spring * move, move, curve)
+        on = greater(zero, now) * bounded
+        differs = on - greater(zero, before) * bounded
+        slope = muladd(on * penalty * now, move, slope)
+        curve = muladd(on * penalty * move, move, curve)
         changed = muladd(differs, differs, changed)
     return slope, curve, changed
 
 
 @kernel
-def _move_rest_points(group, zeta, where, w):
-    """Multiplier update of the springs, in the lanes chosen by `where`."""
+def _update_multipliers(group, zeta, where, w):
+    """Multiplier update of the augmented Lagrangian, in the lanes chosen by `where`."""
     zero = splat(0.0, w)
     for i in range(len(zeta) // len(w)):
-        rest = load(zeta, i, w)
-        stretch = load(group.v, i, w) - load(group.least, i, w) - rest
-        target = larger_of(zero - stretch, zero) * load(group.bounded, i, w)
-        store(zeta, i, select(where, target, rest))
+        before = load(zeta, i, w)
+        broken = load(group.v, i, w) - load(group.least, i, w) - before
+        target = larger_of(zero - broken, zero) * load(group.bounded, i, w)
+        store(zeta, i, select(where, target, before))
 
 
 @kernel

@@ -16,15 +16,16 @@ point is the nearest. Where exact arithmetic is at hand for what is refused here
 see `exact`), they must depend exactly, which arithmetic modulo a prime tells. In larger problems
 dependent up to rounding is dependent: the claim holds for data that differ by rounding.
 
-It takes one factorisation more, so it is done where `spread` says that cosines may mislead.
+It takes one factorization more, so it is done where `spread` says that cosines may mislead.
 """
 
 import numpy as np
 
 from ..._common.compiled import kernel
+from ..constants import SHORT
 from .analysis import Analysis
-from .factor import factorise, solve
-from .group import SHORT, Job, unit_of
+from .factor import factorize, solve
+from .group import Job, unit_of
 from .kernel import Work
 from .simd import token
 from .spread import PRIME
@@ -32,13 +33,18 @@ from .spread import PRIME
 UNPROVED = 1.0
 """Reported residual of a point of which nothing is proved."""
 ROUNDS = 24
-ROUNDED = 1e-14
-"""What a row may miss, in moves: its sum over the length of the row, entries that move counted."""
 LAST_BITS = 2.0**-50
-"""Or relative to its own terms. That alone counts in rows whose entries that move hardly do."""
+"""What a row may miss, relative to its own terms."""
+ROUNDED = 1e-14
+"""Or in moves, its sum over the length of the row, entries that move counted: in problems too large
+for exact arithmetic only. An entry of 1e-17 of its row, which this overlooks, moves a point
+arbitrarily far if its multiplier may be 1e26 (seed 8000065 of `claims_projection`)."""
 ROUGHLY = 0.1
-"""What rounding of the point counts. With large multipliers it is unavoidable; it may reach ten
-tolerances."""
+"""What the rounding of the point counts, beside the bound on the rest. It is no error of the proof:
+it is measured, not estimated, and in full (see `off`). Multipliers of 1e8 leave 1e-8 of the move in
+the last digit of the point, whoever finds it, so at full weight such sets could not be solved at
+all; at a tenth the point may be off by ten tolerances, 1e-7 moves, a tenth of what `WRONG` in the
+scripts calls false."""
 HARDLY = 1e-9
 """A move this short may be rounding of 0."""
 LEVEL = 1e-10
@@ -242,7 +248,11 @@ def _correct(
         for i in range(m):
             if kind[i] == SLACK and g[i] < LEVEL * size[i]:
                 kind[i], stale = TIGHT, True
-            allowed = max(ROUNDED * yard * solid[i], LAST_BITS * size[i])
+            allowed = LAST_BITS * size[i]
+            if not len(mod):
+                # Too large for exact arithmetic, which would answer what is refused here: entries
+                # below the rounding of a row are no entries then.
+                allowed = max(ROUNDED * yard * solid[i], allowed)
             if kind[i] == TIGHT and abs(g[i]) > allowed:
                 done = False
             if not np.isfinite(g[i]):
@@ -300,7 +310,7 @@ def _factor(columns, pattern, value, mod, kind, moves, L, work, scale, w):
             counted += 1
         else:
             L[pattern.start[pattern.place[i]]] = 1.0
-    factorise(pattern, L, work, LEAST_PIVOT, w)
+    factorize(pattern, L, work, LEAST_PIVOT, w)
     if not len(mod):
         return True
     clear = 0

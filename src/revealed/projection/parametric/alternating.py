@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..cpu.group import SHORT
+from ..constants import SHORT
 from ..result import Projection
 from .conditions import NOTHING
 from .limits import Limits

@@ -1,15 +1,15 @@
-"""Nearest parameters by the method of multipliers: conditions as springs that are moved until they
-hold.
+"""Nearest parameters by the method of multipliers: conditions as penalties whose multipliers are
+updated until the conditions hold.
 
     min over x = (w, v, mu)   1/2 |w - q|^2 + 1/2 sum_j clip(r_j - s_j h_j(x))^2
 
-is a sum of squares of clipped affine functions, which is what the kernel minimises: parameters are
+is a sum of squares of clipped affine functions, which is what the kernel minimizes: parameters are
 rows like v and mu, and both w - q and the conditions h (see `conditions`) are columns. Each round
-sets r to the clipped values of the one before; in the end s r are the forces of the conditions.
-Stiff springs s need few rounds and cost digits: with 30 times the length of a condition's gradient
-some five rounds, of 20 to 40 Newton steps together, leave residuals of 1e-10. Conditions of a soft
-set have s^2 = soft and stay where they are. Where no parameters obey hard conditions, r grows for
-ever in a direction that proves it.
+sets r to the clipped values of the one before; in the end s r are the multipliers of the
+conditions. High penalties s need few rounds and cost digits: with 30 times the length of a
+condition's gradient some five rounds, of 20 to 40 Newton steps together, leave residuals of 1e-10.
+Conditions of a soft set have s^2 = soft and stay where they are. Where no parameters obey hard
+conditions, r grows without end in a direction that proves it.
 
 Letters: B instances, k conditions, p parameters, N entries of x.
 """
@@ -30,7 +30,7 @@ from ..lifting import plain_sets
 from ..plain import project_rows
 from .conditions import Conditions, is_shared, matrix_of, rows_from
 
-STIFF = 30.0
+PENALTY = 30.0
 """s for conditions whose gradient in w has length 1."""
 MOST_ROUNDS = 60
 EARLY = 3
@@ -62,7 +62,7 @@ class Settled(NamedTuple):
     steps: np.ndarray
 
 
-def by_springs(
+def by_augmented_lagrangian(
     q: np.ndarray,
     sets: OptimalitySet,
     start: np.ndarray | None,
@@ -94,7 +94,7 @@ class _Rounds:
         self, q: np.ndarray, sets: OptimalitySet, start: np.ndarray | None, tol: float
     ) -> None:
         structure = structure_of(sets)
-        self.q, self.tol, self.stiffness = q, tol, structure.stiffness
+        self.q, self.tol, self.penalty = q, tol, structure.penalty
         self.goal = max(BEYOND * tol, FINEST)
         self.conditions = Conditions.of(sets, structure.matrix)
         self.plain = _plain(sets, self.conditions, structure.problem)
@@ -124,18 +124,18 @@ class _Rounds:
 
     def round(self, **options: Any) -> None:
         """One call of the kernel for all that are still on their way."""
-        live, stiffness, p = self.live, self.stiffness, self.q.shape[1]
+        live, penalty, p = self.live, self.penalty, self.q.shape[1]
         own, q = self.conditions.take(live), self.q[live]
         before = self.rest[live] * (own.give == 0)
-        cost = np.hstack([q, stiffness * own.offset - before])
+        cost = np.hstack([q, penalty * own.offset - before])
         start = self.x[live] if self.warm else None
         asked = ProjectionOptions(method="kernel", warm_start=start, **options)
         near = project_rows(cost, self.plain[live], asked, proof=False)
         rest = near.point[:, p:] - cost[:, p:]
         self.x[live], self.rest[live], self.warm = near.multipliers, rest, True
         self.steps[live] += near.iterations
-        self._judge(own, stiffness * rest)
-        self.empty[live] = own.prove_empty(q, stiffness * (rest - before))
+        self._judge(own, penalty * rest)
+        self.empty[live] = own.prove_empty(q, penalty * (rest - before))
         residual = self.residual[live]
         patience = np.where(residual <= self.tol, CONTENT, STALLED)
         done = (residual <= self.goal) | self.empty[live]
@@ -166,7 +166,7 @@ class Structure(NamedTuple):
 
     matrix: Rows
     """G, (k, N); see `conditions`."""
-    stiffness: np.ndarray
+    penalty: np.ndarray
     """(k,): s."""
     problem: LinearProgram
     """A row for each entry of x, a column for each parameter and condition."""
@@ -176,7 +176,7 @@ def structure_of(sets: OptimalitySet) -> Structure:
     """The structure of the sets, kept with their rows where all instances share it."""
     if not is_shared(sets):
         return _structure(sets)
-    kept: dict[Any, Structure] = sets.rows.cached("projection.springs", dict)
+    kept: dict[Any, Structure] = sets.rows.cached("projection.augmented_lagrangian", dict)
     form, gradient = sets.form, sets.gradient
     limits = () if form is None else tuple(part.tobytes() for part in form.is_finite)
     rows = tuple(None if map_ is None else map_.rows for map_ in (gradient, form and form.map))
@@ -190,28 +190,28 @@ def structure_of(sets: OptimalitySet) -> Structure:
 
 def _structure(sets: OptimalitySet) -> Structure:
     matrix = matrix_of(sets)
-    stiffness = _stiffness(matrix, sets)
-    return Structure(matrix, stiffness, _problem(matrix, stiffness, sets))
+    penalty = _penalties(matrix, sets)
+    return Structure(matrix, penalty, _problem(matrix, penalty, sets))
 
 
-def _stiffness(rows: Rows, sets: OptimalitySet) -> np.ndarray:
+def _penalties(rows: Rows, sets: OptimalitySet) -> np.ndarray:
     """s: for soft conditions what their price says, for hard ones by the length of their
     gradient in w."""
     square = (rows.data**2).mean(axis=0) * (rows.indices < sets.n_parameters)
     owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     length = np.sqrt(np.bincount(owner, square, minlength=rows.shape[0]))
     usual = np.median(length[length > 0]) if (length > 0).any() else 1.0
-    stiffness = STIFF / np.where(length > 1e-3 * usual, length, usual)
+    penalty = PENALTY / np.where(length > 1e-3 * usual, length, usual)
     if sets.soft is not None:
-        stiffness[: sets.rows.n_variables] = np.sqrt(sets.soft)
-    return stiffness
+        penalty[: sets.rows.n_variables] = np.sqrt(sets.soft)
+    return penalty
 
 
-def _problem(G: Rows, stiffness: np.ndarray, sets: OptimalitySet) -> LinearProgram:
+def _problem(G: Rows, penalty: np.ndarray, sets: OptimalitySet) -> LinearProgram:
     (k, N), p = G.shape, sets.n_parameters
     equalities = p + sets.rows.eq_rows.shape[0]
     owner = np.repeat(np.arange(k), np.diff(G.indptr))
-    scaled, first = stiffness[owner] * G.data, G.indices < equalities
+    scaled, first = penalty[owner] * G.data, G.indices < equalities
     stay = (np.arange(p), np.arange(p), np.ones((1, p)))
     held = (G.indices[first], p + owner[first], -scaled[:, first])
     # The kernel turns the sign of inequalities by itself.

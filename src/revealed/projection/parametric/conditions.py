@@ -19,7 +19,7 @@ from ..._common.affine import AffineMap, scaled_identity
 from ..._common.rows import Rows, frozen
 from ...optimality.active_set import EntryState
 from ...optimality.sets import OptimalitySet
-from ..cpu.group import SHORT
+from ..constants import SHORT
 
 NOTHING = 1e-100
 """A move this short is 0, where nothing else has a size that it could be compared with."""
@@ -49,6 +49,8 @@ class Conditions:
     """G, (k, N), from `matrix_of`."""
     active: np.ndarray
     """(B, m_ub) which inequalities are active."""
+    least: np.ndarray
+    """(B, m_ub): the least multipliers of inequalities."""
     offset: np.ndarray
     """(B, k): d."""
     state: np.ndarray
@@ -64,8 +66,9 @@ class Conditions:
         gradient, n = _gradient(sets), sets.rows.n_variables
         pull = sets.margins[:, None]
         low, high = (sets.entry_state == s for s in (EntryState.AT_LOWER, EntryState.AT_UPPER))
-        least = _transposed_times(sets.rows.ub_rows, pull * sets.row_active)
-        own = gradient.offset + least - pull * (low.astype(float) - high)
+        least = pull * sets.row_active
+        lifted = _transposed_times(sets.rows.ub_rows, least)
+        own = gradient.offset + lifted - pull * (low.astype(float) - high)
         parts = [_of_limit(limit, len(sets)) for limit in _limits(sets)]
         offset = np.hstack([own, *(offset for offset, _ in parts)])
         give = np.zeros(offset.shape[1])
@@ -77,6 +80,7 @@ class Conditions:
             n_equalities=sets.rows.eq_rows.shape[0],
             matrix=matrix,
             active=sets.row_active,
+            least=least,
             offset=offset,
             state=np.hstack([sets.entry_state, *(state for _, state in parts)]),
             give=give,
@@ -90,9 +94,10 @@ class Conditions:
     def residual(self, q: np.ndarray, x: np.ndarray, forces: np.ndarray) -> Judged:
         """How far x (B, N) and forces (B, k) of the conditions are from the answer for q (B, p).
 
-        The same three misses as in `conic.residual_of`: conditions unmet and gradient left over,
-        against the length of the move; the products of slacks and forces against its square. A
-        move that is nothing leaves nothing to gain, whatever the last two say.
+        The same misses as in `conic.residual_of`: conditions unmet, gradient left over and the
+        smaller of slack and force, against the length of the move; the products of slacks and
+        forces against its square. A move that is nothing leaves nothing to gain, whatever the last
+        three say.
         """
         p = self.n_parameters
         y = self.allowed(forces)
@@ -106,10 +111,12 @@ class Conditions:
         pull[:, :p] -= move
         pull[:, p + self.n_equalities :] += hold
         gap = np.abs((inside * y).sum(axis=1) + (spare.clip(min=0) * hold).sum(axis=1))
+        both = _largest(np.minimum(np.abs(inside), np.abs(y)))
         moved = np.sqrt((move**2).sum(axis=1) + (self.give * y**2).sum(axis=1))
         size = np.maximum(np.linalg.norm(q, axis=1), self.size)
         yard = np.maximum(np.maximum(moved, SHORT * size), NOTHING)
-        to_gain = np.minimum(np.maximum(_largest(pull) / yard, gap / yard**2), moved / yard)
+        missed = np.maximum(np.maximum(_largest(pull), both) / yard, gap / yard**2)
+        to_gain = np.minimum(missed, moved / yard)
         return Judged(np.maximum(unmet / yard, to_gain), moved)
 
     def prove_empty(self, q: np.ndarray, forces: np.ndarray) -> np.ndarray:
@@ -125,7 +132,8 @@ class Conditions:
 
     def take(self, index: np.ndarray) -> Conditions:
         """Those of the chosen instances."""
-        parts = {name: getattr(self, name)[index] for name in ("offset", "state", "active", "size")}
+        names = ("active", "least", "offset", "state", "size")
+        parts = {name: getattr(self, name)[index] for name in names}
         return replace(self, matrix=self.matrix.take(index), **parts)
 
     def allowed(self, forces: np.ndarray) -> np.ndarray:

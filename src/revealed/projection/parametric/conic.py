@@ -4,7 +4,7 @@
 
 signs of s and mu as in `OptimalitySet`, l - margin * unit in its cones, w and costs within their
 limits, a block of w positive semidefinite. The answer is judged by the first-order conditions of
-this very problem, computed here from points and multipliers whoever found them. Letters: n entries,
+this very problem, computed here from points and multipliers. Letters: n entries,
 p parameters.
 """
 
@@ -19,7 +19,7 @@ from ..._common.conic import Cone, ConicAnswer, conditions_left, onto_cones, row
 from ..._common.polish import polished
 from ...optimality.active_set import EntryState
 from ...optimality.sets import OptimalitySet
-from ..cpu.group import SHORT
+from ..constants import SHORT
 from .conditions import EMPTY_PROOF, NOTHING
 
 GOAL = 1e-11
@@ -100,11 +100,13 @@ def _best_answer(program: ConicProgram, size: float, seconds: float) -> tuple[Co
 
 
 def residual_of(program: ConicProgram, answer: ConicAnswer, size: float) -> float:
-    """Relative, 0 at the exact answer: the largest of three misses.
+    """Relative, 0 at the exact answer: the largest of four misses.
 
     Conditions unmet and gradient left over, against the length of the move (as everywhere, no less
-    than 1e-3 of the parameters); the products of slacks and multipliers against its square. A move
-    that is nothing leaves nothing to gain, whatever the last two say.
+    than 1e-3 of the parameters); the products of slacks and multipliers against its square; and of
+    each row that is no part of a curved cone the smaller of slack and multiplier, since a product
+    of 1e-8 leaves room for an error of 1e-4. A move that is nothing leaves nothing to gain,
+    whatever the last three say.
     """
     weight, target = program.weight, program.target
     unmet, left, gap = conditions_left(
@@ -117,7 +119,20 @@ def residual_of(program: ConicProgram, answer: ConicAnswer, size: float) -> floa
     )
     move = np.sqrt(float(weight @ (answer.x - target) ** 2))
     yard = max(move, SHORT * size, NOTHING)
-    return max(unmet / yard, min(max(left / yard, gap / yard**2), move / yard))
+    both = _largest_of_both(program, answer)
+    return max(unmet / yard, min(max(left / yard, both / yard, gap / yard**2), move / yard))
+
+
+def _largest_of_both(program: ConicProgram, answer: ConicAnswer) -> float:
+    """The largest of min(slack, multiplier) over rows that are inequalities by themselves."""
+    slack, start, largest = program.right - program.A @ answer.x, 0, 0.0
+    for kind, size in program.cones:
+        stop = start + rows_of((kind, size))
+        if kind == "nonnegative":
+            both = np.minimum(slack[start:stop], answer.z[start:stop])
+            largest = max(largest, float(both.max(initial=0.0)))
+        start = stop
+    return largest
 
 
 def _proves_empty(program: ConicProgram, z: np.ndarray) -> bool:

@@ -3,9 +3,9 @@
 The kernel knows rows and signs, not limits and semidefinite blocks. But a nearest point of a larger
 set that happens to lie in the smaller one is nearest there too, so it is asked first and its answer
 kept wherever it obeys the limits. Limits that are broken, and forms with a metric of their own, are
-springs in a larger problem of the kernel's (see `springs`); between rows and semidefinite blocks it
-goes back and forth (see `alternate`). Corners of cones and whatever has not settled go to the conic
-solver. Letters: B instances, p parameters.
+penalties in a larger problem of the kernel's (see `augmented_lagrangian`); between rows and
+semidefinite blocks it goes back and forth (see `alternating`). Corners of cones and all that has
+not settled go to the conic solver. Letters: B instances, p parameters.
 """
 
 from __future__ import annotations
@@ -24,18 +24,23 @@ from ..._common.conic import has_clarabel, in_threads, load_clarabel, smat
 from ...errors import InputError, ShapeError
 from ...optimality.protocol import ProjectionOptions
 from ...optimality.sets import OptimalitySet
-from ..lifting import lifting_of
+from ..constants import SHORT
+from ..cpu.spread import HARMLESS
+from ..lifting import Metric, lifting_of
 from ..plain import project_rows
 from ..project import check_options
 from ..result import Projection, ProjectionStatus, as_given
 from .alternating import EXACT, Nearest, between_limits
-from .augmented_lagrangian import by_springs
+from .augmented_lagrangian import MOST_KEPT, by_augmented_lagrangian
+from .conditions import NOTHING, Conditions, is_shared, matrix_of
 from .conic import nearest_parameters
 from .limits import Limits, is_limited, is_semidefinite
+from .verify import BEYOND_FLOATS, Doubt, confirm, doubt_of, settle_exactly
 
 METHODS = ("auto", "kernel", "clarabel")
 WITHIN = 1e-9
 """How far beyond a limit, relative to its size, an answer of the kernel may be."""
+ROUNDING = float(np.finfo(np.float64).eps)
 MANY = 100
 """Instances for the conic solver in one call from which the caller is told why it takes long."""
 
@@ -61,9 +66,10 @@ def project_parameters(
         if liftable:
             answer.by_kernel(warm, options)
         if not is_semidefinite(sets):
-            answer.by_springs(warm, options, deadline)
+            answer.by_augmented_lagrangian(warm, options, deadline)
     if method == "clarabel" or (method == "auto" and (has_clarabel() or only_cones)):
         answer.by_cones(tol, deadline, options.threads)
+    answer.prove(tol, deadline, exactly=method == "auto")
     return answer.result(restore, tol)
 
 
@@ -85,8 +91,39 @@ class _KernelCall:
         move = (near.point[:, : begin.shape[1]] - begin) / metric.alpha[:, None]
         point = q + (move if sets.gradient is None else sets.gradient.adjoint(move))
         miss = 0.0 if sets.soft is None else 1.0 / sets.soft
-        near = replace(near, distance=near.distance / np.sqrt(metric.alpha))
+        residual = _in_parameters(near, wide, q, sets, metric)
+        doubtful = (near.status == ProjectionStatus.SOLVED) & ~(residual <= self._options.tol)
+        near = replace(
+            near,
+            distance=near.distance / np.sqrt(metric.alpha),
+            residual=residual,
+            solved=near.solved & ~doubtful,
+            status=np.where(doubtful, ProjectionStatus.INACCURATE, near.status),
+        )
         return point, miss * (move**2).sum(axis=1), near
+
+
+def _in_parameters(
+    near: Projection, wide: np.ndarray, q: np.ndarray, sets: OptimalitySet, metric: Metric
+) -> np.ndarray:
+    """(B,): the kernel's residuals, held against moves of parameters instead of costs.
+
+    An error of the lifted costs is one of the parameters over sqrt(alpha). Both are relative to the
+    move, but a short one counts as 1e-3 of the costs there and of the parameters here: beside costs
+    of 8,000 that are known, the former may be a thousand times as long. And moves of parameters are
+    differences of costs, times S^T / alpha, so that the rounding of the costs grows as much.
+    """
+    known, slope = 0.0, 1.0
+    if sets.gradient is not None:
+        known = np.abs(np.atleast_2d(sets.gradient.offset)).max(axis=1, initial=0.0)
+        slope = np.linalg.norm(sets.gradient.rows.data, axis=1)
+    size = np.maximum(np.linalg.norm(q, axis=1), np.maximum(sets.margins, known))
+    length = np.maximum(np.linalg.norm(wide, axis=1), sets.margins)
+    alpha, scale = metric.alpha, np.sqrt(metric.alpha)
+    there = np.maximum(near.distance, SHORT * length) / scale
+    here = np.maximum(np.maximum(near.distance / scale, SHORT * size), NOTHING)
+    rounding = ROUNDING * (length + near.distance) * slope / alpha / here
+    return near.residual * np.maximum(1.0, there / here) + rounding
 
 
 class _Answer:
@@ -103,6 +140,8 @@ class _Answer:
         self.multipliers = np.zeros((size, m))
         self.steps = np.zeros(size, np.int64)
         self.status = np.full(size, ProjectionStatus.INACCURATE, np.int8)
+        self.is_proved = np.zeros(size, bool)
+        """Whether the kernel's own proof for plain sets covers the answer."""
 
     def by_kernel(self, warm: np.ndarray | None, options: ProjectionOptions) -> None:
         """Fill in the instances of which rows and signs tell all; go between them and semidefinite
@@ -115,6 +154,7 @@ class _Answer:
             return
         outside = ready[~_obeys(sets[ready], point)]
         self.status[outside], self.residual[outside] = ProjectionStatus.INACCURATE, np.inf
+        self.is_proved[outside] = False
         if outside.size and is_semidefinite(sets):
             exact = _KernelCall(sets, replace(options, tol=EXACT, method="kernel"))
             self._between_limits(outside, exact, options.tol)
@@ -135,7 +175,7 @@ class _Answer:
         self.steps[rest] += settled.rounds
         self.status[rest[settled.residual <= tol]] = ProjectionStatus.SOLVED
 
-    def by_springs(
+    def by_augmented_lagrangian(
         self, warm: np.ndarray | None, options: ProjectionOptions, deadline: float
     ) -> None:
         """Fill in instances of rows, signs and boxes that are not solved yet."""
@@ -145,7 +185,7 @@ class _Answer:
             return
         own = self.sets if len(rest) == len(self.q) else self.sets[rest]
         start = None if warm is None else self._rows_only(warm[rest])
-        found = by_springs(
+        found = by_augmented_lagrangian(
             self.q[rest],
             own,
             start,
@@ -177,6 +217,10 @@ class _Answer:
         self.point[ready], self.distance[ready] = point, near.distance
         self.residual[ready], self.multipliers[ready] = near.residual, near.multipliers
         self.steps[ready], self.status[ready] = near.iterations, near.status
+        # With directions in between, the kernel's costs are not those that its proof is about.
+        lifting = lifting_of(self.sets)
+        is_direct = lifting is not None and lifting.metric.directions is None
+        self.is_proved[ready] = near.solved & is_direct
 
     def by_cones(self, tol: float, deadline: float, threads: int | None) -> None:
         """Fill in the others, one by one."""
@@ -209,6 +253,59 @@ class _Answer:
         elif near.late:
             self.status[b] = ProjectionStatus.TIME_LIMIT
 
+    def prove(self, tol: float, deadline: float, *, exactly: bool) -> None:
+        """Take back what residuals alone do not prove (see `verify`), and settle small sets exactly
+        where that is asked for."""
+        if not len(self.q):
+            return
+        settled = (ProjectionStatus.SOLVED, ProjectionStatus.EMPTY)
+        claimed, empty = np.isin(self.status, settled), self.status == ProjectionStatus.EMPTY
+        doubt = _doubt(self.sets)
+        hidden = np.where(empty, doubt.factor > HARMLESS, doubt.hides(self.residual, tol))
+        hidden &= claimed & ~self.is_proved
+        rest = hidden | (~claimed if exactly else False)
+        if not rest.any():
+            return
+        conditions = Conditions.of(self.sets, matrix_of(self.sets))
+        is_plain = np.zeros(len(self.q), bool)  # of rows and signs, which `verify` knows
+        if not is_semidefinite(self.sets):
+            is_plain[self._of_rows()] = True
+        sound = doubt.factor <= BEYOND_FLOATS
+        for b in np.flatnonzero(rest):
+            own = conditions.take(np.array([b])) if is_plain[b] else None
+            if time.monotonic() > deadline:
+                self.status[b] = ProjectionStatus.TIME_LIMIT
+            elif not (own is not None and self._enter_exact(int(b), own, tol)) and hidden[b]:
+                self._enter_confirmed(int(b), own if sound[b] else None, tol)
+
+    def _enter_exact(self, b: int, own: Conditions, tol: float) -> bool:
+        """Settle an instance in exact arithmetic; whether it is small enough for that."""
+        found = settle_exactly(own, self.q[b])
+        if found is None:
+            return False
+        if found.empty:
+            self._enter_empty(np.array([b]))
+            return True
+        self.point[b], self.distance[b] = found.point, found.distance
+        self.residual[b] = found.rounding
+        self.multipliers[b] = self._placed(found.multipliers[None])[0]
+        exact = found.rounding <= tol
+        self.status[b] = ProjectionStatus.SOLVED if exact else ProjectionStatus.INACCURATE
+        return True
+
+    def _enter_confirmed(self, b: int, own: Conditions | None, tol: float) -> None:
+        """Leave an instance solved if the system of what binds confirms it; nothing confirms that
+        a set is empty, nor what `own` conditions do not tell."""
+        is_empty = self.status[b] == ProjectionStatus.EMPTY
+        self.status[b] = ProjectionStatus.INACCURATE
+        if own is None or is_empty:
+            return
+        multipliers = self._rows_only(self.multipliers[b : b + 1])[0]
+        residual = confirm(own, self.q[b], self.point[b], multipliers, tol)
+        self.residual[b] = max(self.residual[b], min(residual, 1.0))
+        if residual <= tol:
+            self.status[b] = ProjectionStatus.SOLVED
+
     def _placed(self, multipliers: np.ndarray) -> np.ndarray:
         """Multipliers of the rows among those of the lifted rows, whose own are not known."""
         own = self.sets.rows.eq_rows.shape[0]
@@ -237,6 +334,26 @@ class _Answer:
         moved = self.distance > tol * np.maximum(np.linalg.norm(self.q, axis=1), self.sets.margins)
         doubtful = ~self.sets.qualified & moved & (self.status == ProjectionStatus.SOLVED)
         self.status[doubtful] = ProjectionStatus.UNQUALIFIED
+
+
+def _doubt(sets: OptimalitySet) -> Doubt:
+    """By how much errors may exceed residuals; found once where all instances share a matrix."""
+    p, n = sets.n_parameters, sets.rows.n_variables
+
+    def found() -> Doubt:
+        return doubt_of(matrix_of(sets), n, 0.0 if sets.soft is None else 1.0 / sets.soft, p)
+
+    if not is_shared(sets):
+        return found().over(len(sets))
+    kept: dict[Any, Doubt] = sets.rows.cached("projection.doubt", dict)
+    form, maps = sets.form, (sets.gradient, sets.form and sets.form.map)
+    limits = () if form is None else tuple(part.tobytes() for part in form.is_finite)
+    key = (*(None if own is None else own.rows for own in maps), limits, sets.soft)
+    if key not in kept:
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
+        kept[key] = found()
+    return kept[key].over(len(sets))
 
 
 def _obeys(sets: OptimalitySet, point: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Projection on the device: Triton kernels for narrow bands, a plain torch twin for the rest."""
+"""Projection on the device: Triton kernels for narrow bands, `torch_dense` for the rest."""
 
 from ...optimality.protocol import PROJECTORS
 from .launch import Launch

@@ -8,6 +8,7 @@ A launch of its own that knows nothing of how the multipliers were found; the re
 import triton
 import triton.language as tl
 
+from .layout import Gather, Instance, Origin, entry
 from .memory import peek
 from .passes import (
     ABSENT,
@@ -31,10 +32,18 @@ MAX_ITER = tl.constexpr(2)
 
 @triton.jit
 def residual_rows(
-    r, v, least, kind, row_take, row_weight, row_length, M,
-    G: tl.constexpr, UR: tl.constexpr, SHARED: tl.constexpr, NEAR: tl.constexpr,
-):  # fmt: skip
+    r,
+    v,
+    least,
+    kind,
+    lists,
+    G: tl.constexpr,
+    U: tl.constexpr,
+    SHARED: tl.constexpr,
+    NEAR: tl.constexpr,
+):
     """The largest row condition broken, the duality gap, and what a multiplier lacks most."""
+    M = lists.size
     worst = tl.zeros([G], tl.float64)
     gap = tl.zeros([G], tl.float64)
     below = tl.zeros([G], tl.float64)
@@ -43,7 +52,7 @@ def residual_rows(
         inside = i < M
         at = tl.minimum(i, M - 1)
         what = tl.load(kind + at)
-        slant = across(r, row_take, row_weight, at, M, row_length, UR, NEAR)
+        slant = across(r, lists, at, U, NEAR)
         slant = tl.where(what == ABSENT, 0.0, slant)
         excess = peek(v, at, SHARED) - tl.load(least + at)
         worst = tl.maximum(worst, tl.where(inside, off_by(slant, excess, what, 1.0), 0.0))
@@ -64,24 +73,20 @@ def residual_from(square, worst, gap, below, size):
     return missed + (gap - gap)  # a maximum drops NaN, a sum keeps it
 
 
-NUMBERS = ["stride", "B", "n", "n_eq", "n_ub", "N", "M", "col_length", "row_length", "max_iter"]
-NUMBERS += ["indexed", "all_due"]
-POINTERS = ["cost_ptr", "states_ptr", "active_ptr", "margin_ptr", "index_ptr", "multipliers_ptr"]
-POINTERS += ["steps_ptr", "due_ptr", "point_ptr", "distance_ptr", "residual_ptr", "solved_ptr"]
-POINTERS += ["status_ptr", "scratch_ptr", "col_take", "col_weight", "row_take", "row_weight"]
-POINTERS += ["norm", "source"]
-
-
-@triton.jit(do_not_specialize=NUMBERS, do_not_specialize_on_alignment=POINTERS)
+@entry
 def certify_kernel(
     cost_ptr, states_ptr, active_ptr, margin_ptr, index_ptr, multipliers_ptr, steps_ptr, due_ptr,
     point_ptr, distance_ptr, residual_ptr, solved_ptr, status_ptr, scratch_ptr, stride,
     col_take, col_weight, row_take, row_weight, norm, source,
     B, n, n_eq, n_ub, N, M, col_length, row_length, indexed, all_due, max_iter,
-    tol: tl.float64,
-    C: tl.constexpr, G: tl.constexpr, UC: tl.constexpr, UR: tl.constexpr,
+    tol: tl.float64, config: tl.constexpr,
 ):  # fmt: skip
     """Fill point, distance, residual, solved and status from the multipliers."""
+    columns = Gather(col_take, col_weight, N, col_length)
+    lists = Gather(row_take, row_weight, M, row_length)
+    C: tl.constexpr = config.C
+    G: tl.constexpr = config.G
+    origin = Origin(source, norm, n_eq)
     program = tl.program_id(0)
     r = scratch_ptr + program.to(tl.int64) * stride
     v = r + N
@@ -92,22 +97,22 @@ def certify_kernel(
         if (all_due > 0) | (tl.load(due_ptr + b) > 0):
             line = line_of(b, index_ptr, indexed)
             cost = cost_ptr + b.to(tl.int64) * n
-            states = states_ptr + line * n
             margin = tl.load(margin_ptr + line)
             unit, inverse = unit_of(cost, margin, n, N, C)
             margin = margin * inverse
             size = size_of(cost, inverse, margin, n, N, C)
+            instance = Instance(cost, states_ptr + line * n, n, inverse, margin, size)
             tl.debug_barrier()
             load_rows(
                 multipliers_ptr + b.to(tl.int64) * (n_eq + n_ub), active_ptr + line * n_ub,
-                norm, source, v, least, kind, inverse, margin, 1, n_eq, M, G, False,
+                origin, instance, v, least, kind, 1, M, G, False,
             )  # fmt: skip
             tl.debug_barrier()
             square = tl.zeros([C], tl.float64)
             for base in range(0, N, C):
                 j = base + tl.arange(0, C)
-                shift, code = shift_of(cost, states, inverse, margin, j, n)
-                offset = across(v, col_take, col_weight, j, N, col_length, UC, False) - shift
+                shift, code = shift_of(instance, j)
+                offset = across(v, columns, j, config.UC, False) - shift
                 move = tl.where(is_active(offset, code), offset, 0.0)
                 tl.store(r + j, move)
                 square += move * move
@@ -115,9 +120,7 @@ def certify_kernel(
                 tl.store(point_ptr + b.to(tl.int64) * n + j, q + move * unit, mask=j < n)
             total = tl.sum(square, axis=0)
             tl.debug_barrier()
-            worst, gap, below = residual_rows(
-                r, v, least, kind, row_take, row_weight, row_length, M, G, UR, False, False
-            )
+            worst, gap, below = residual_rows(r, v, least, kind, lists, G, config.UR, False, False)
             residual = residual_from(total, worst, gap, below, size)
             distance = tl.sqrt(total) * unit
             finite = (distance - distance) == 0.0

@@ -196,28 +196,31 @@ def _meet(T, M, swap, W: tl.constexpr, KIND: tl.constexpr, SHARED: tl.constexpr)
 
 
 @triton.jit(noinline=True)
-def factorise(
-    values, opening, entering, middle, inverse, below, above, board, swap, H, one,
-    W: tl.constexpr, KIND: tl.constexpr, FAST: tl.constexpr, SHARED: tl.constexpr,
-    SWAPPED: tl.constexpr,
-):  # fmt: skip
-    """Eliminate the matrix whose entries are in `values`; the places of tiles are as in `plan`.
+def factorize(factor, blocks, config: tl.constexpr):
+    """Eliminate the matrix whose entries are in `factor.gram`.
 
-    Fills `inverse`, and `below` and `above`, which hold what the steps subtract from the blocks
+    Fills `inverses`, and `below` and `above`, which hold what the steps subtract from the blocks
     after them by columns and by rows; KIND is the precision that the elimination itself is done
     in. The board has 4 (W + 1) 32 words, `swap` W (W + 1) tiles.
     """
+    W: tl.constexpr = config.W
+    KIND: tl.constexpr = config.KIND
+    FAST: tl.constexpr = config.FAST
+    SHARED: tl.constexpr = config.SHARED
+    SWAPPED: tl.constexpr = config.SWAPPED
+    values, inverse, below, above = factor.gram, factor.inverses, factor.below, factor.above
+    board, H, one = factor.board, blocks.H, blocks.one
     COUNT: tl.constexpr = (W + 1) * (W + 2) // 2
-    T = _fetch(values, opening, COUNT * TILE, COUNT, 2, KIND)
+    T = _fetch(values, blocks.opening, COUNT * TILE, COUNT, 2, KIND)
     for s in range(H):
         step = (W + 1) * TILE
-        following = _fetch(values, entering + s * step, H * step, W + 1, 2, KIND)
+        following = _fetch(values, blocks.entering + s * step, H * step, W + 1, 2, KIND)
         T = _sweep_block(T, board, W, 2, KIND, FAST, SHARED)
         at = s * W * TILE
         _hand_over(T, inverse + s * TILE, below + at, above + at, H, one, W, 2)
         T = _shift(T, following, W)
-    M = _fetch(values, middle, 0, W * (W + 1) // 2, 1, KIND)
-    S = _meet(T, M, swap, W, KIND, SWAPPED)
+    M = _fetch(values, blocks.middle, 0, W * (W + 1) // 2, 1, KIND)
+    S = _meet(T, M, factor.swap, W, KIND, SWAPPED)
     for j in tl.static_range(W):
         S = _sweep_block(S, board, W - 1 - j, 1, KIND, FAST, SHARED)
         at = (2 * H * W + j * (2 * W - 1 - j) // 2) * TILE

@@ -5,7 +5,7 @@ Nothing here waits for the device: no size, flag or result is read back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -13,32 +13,21 @@ import torch
 from torch import Tensor
 
 from ..._common.device import processors
-from ..cpu.kernel import STILL, plan_stages
+from ..constants import (
+    DEVICE_ALL_STEPS,
+    DEVICE_INTERIOR_RIDGE,
+    DEVICE_PATIENCE,
+    DEVICE_QUICK_STEPS,
+    DEVICE_RIDGE,
+    DEVICE_RIDGE_32,
+    FAIR,
+    FAR,
+    STILL,
+    plan_stages,
+)
 from ..result import Projection
 from .plan import Band
 from .sets import DeviceSets
-
-QUICK_STEPS = 24
-ALL_STEPS = 40
-"""Most steps before the interior point, without and with soft steps among them."""
-PATIENCE = 7
-"""As on the CPU, but with more trust in Newton: here a step of the interior point costs twice as
-much, and a small batch is done when its slowest instance is. Twice as many from a warm start, which
-is nearer: on boards to be matched one in twenty would otherwise end a few steps too early."""
-FAR = 0.25
-"""Soft steps come first where a typical row of a warm start is off by more than this, in terms of
-the residuals: 0.04 to 0.1 where these hardly change, 0.3 and more where they are as small as their
-changes, late in training."""
-FAIR = 0.1
-"""Once a step was exact, or the start was a warm one, a residual of this share of the tolerance is
-good enough."""
-RIDGE = 1e-9
-"""Proximal term, against rows of length 1. The CPU's is smaller: inverted blocks lose more digits
-to a nearly singular matrix than a Cholesky factor does."""
-INNER_RIDGE = 1e-10
-"""The same for the interior point."""
-RIDGE_32 = 1e-6
-"""The same where the elimination is done in float32, whose rounding is about a tenth of it."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +73,7 @@ def launch_all(
     max_iter: int,
     plain: bool,
 ) -> Projection:
-    """First try, certificate, rescue of what is left, certificate of what was rescued."""
+    """First try, certificate, fallback for what is left, certificate of what came of it."""
     plan, band = sets.plan, sets.plan.band
     assert band is not None  # `project_on_device` saw to it
     if len(plan.source) < plan.n_rows:  # the kernels fill the others
@@ -94,7 +83,8 @@ def launch_all(
     grid = (programs,)
     shared = _instances(costs, sets, out, launch, programs) | _lists(band)
     bounds = len(plan.source) > plan.n_equalities
-    solver = _matrix(band, bounds=bounds, on_device=costs.device.type == "cuda")
+    config = _config(launch, band, bounds=bounds, on_device=costs.device.type == "cuda")
+    solver = _matrix(band)
     solver["fair"] = FAIR * tol
     judged = {
         "due_ptr": due,
@@ -113,19 +103,18 @@ def launch_all(
         first_inverse=band.first_inverse,
         first_below=band.first_below,
         first_above=band.first_above,
-        cap=min(QUICK_STEPS if bounds else ALL_STEPS, max_iter),
-        patience=PATIENCE,
+        cap=min(DEVICE_QUICK_STEPS if bounds else DEVICE_ALL_STEPS, max_iter),
+        patience=DEVICE_PATIENCE,
         overshoot=plan_stages(bounds)[0],
         far=FAR,
         tol=tol,
         still=(STILL if plain else FAIR) * tol,
-        ridge=RIDGE if plain else RIDGE_32,
-        KIND=tl.float64 if plain else tl.float32,
-        SOFT=not bounds,
+        ridge=DEVICE_RIDGE if plain else DEVICE_RIDGE_32,
+        config=config if plain else replace(config, KIND=tl.float32),
         **_start(start, out),
     )
-    kernels.certify[grid](**shared, **judged, all_due=1)
-    kernels.rescue[grid](
+    kernels.certify[grid](**shared, **judged, config=config.of_passes(), all_due=1)
+    kernels.fallback[grid](
         **shared,
         **solver,
         residual_ptr=out.residual,
@@ -133,10 +122,11 @@ def launch_all(
         max_iter=max_iter,
         tol=tol,
         still=STILL * tol,
-        ridge=RIDGE,
-        inner_ridge=INNER_RIDGE,
+        ridge=DEVICE_RIDGE,
+        inner_ridge=DEVICE_INTERIOR_RIDGE,
+        config=config,
     )
-    kernels.certify[grid](**shared, **judged, all_due=0)
+    kernels.certify[grid](**shared, **judged, config=config.of_passes(), all_due=0)
     return out
 
 
@@ -159,21 +149,23 @@ def _kernels() -> tuple[Any, Any]:
     import triton.language as tl  # pyright: ignore[reportMissingImports]
 
     from .certify import certify_kernel
+    from .fallback import fallback_kernel
     from .first import first_kernel
-    from .rescue import rescue_kernel
 
-    kernels = SimpleNamespace(first=first_kernel, certify=certify_kernel, rescue=rescue_kernel)
+    kernels = SimpleNamespace(first=first_kernel, certify=certify_kernel, fallback=fallback_kernel)
     return kernels, tl
 
 
 def _instances(
     costs: Tensor, sets: DeviceSets, out: Projection, launch: Launch, programs: int
 ) -> dict[str, Any]:
-    """What every kernel is told about the batch and its own shape."""
+    """What every kernel needs to know of the batch and of its own shape."""
     plan, band = sets.plan, sets.plan.band
     assert band is not None
+    from .layout import scratch_size  # triton is imported when first needed
+
     stride = scratch_size(band)
-    told: dict[str, Any] = {
+    given: dict[str, Any] = {
         "cost_ptr": costs,
         "states_ptr": sets.table.states,
         "active_ptr": sets.table.active,
@@ -188,14 +180,12 @@ def _instances(
         "n": plan.n,
         "n_eq": plan.n_equalities,
         "n_ub": plan.n_rows - plan.n_equalities,
-        "C": min(launch.chunk, band.chunk),
-        "G": _power_of_two(band.rows.size, launch.rows),
         "num_warps": launch.warps_for(len(costs), processors(costs.device)),
         "num_stages": 1,  # the loops are for latency, not for pipelines
     }
     if launch.registers is not None and costs.device.type == "cuda":
-        told["maxnreg"] = launch.registers
-    return told
+        given["maxnreg"] = launch.registers
+    return given
 
 
 def _lists(band: Band) -> dict[str, Any]:
@@ -211,20 +201,11 @@ def _lists(band: Band) -> dict[str, Any]:
         "source": band.source,
         "N": band.columns.size,
         "M": band.rows.size,
-        "UC": 2,
-        "UR": min(band.rows.length, 16),
     }
 
 
-def _matrix(band: Band, *, bounds: bool, on_device: bool) -> dict[str, Any]:
+def _matrix(band: Band) -> dict[str, Any]:
     """What is needed to assemble and eliminate A D A^T."""
-    from .memory import LIMIT, declare
-
-    rows = (4 if bounds else 3) * band.rows.size
-    exchange = _exchange_size(band.width)
-    shared = on_device and 8 * (rows + exchange) <= LIMIT
-    near = shared and 8 * (rows + max(exchange, band.columns.size)) <= LIMIT
-    words = rows + max(exchange, band.columns.size if near else 0)
     return {
         "pair_take": band.pairs.take,
         "pair_weight": band.pairs.weight,
@@ -236,15 +217,32 @@ def _matrix(band: Band, *, bounds: bool, on_device: bool) -> dict[str, Any]:
         "P": band.pairs.size,
         "H": band.steps,
         "one": 1,
-        "W": band.width,
-        "GP": _power_of_two(band.pairs.size, 1024),
-        "UP": 2,
-        "BOUNDS": bounds,
-        "FAST": on_device,  # inline assembly; the interpreter divides
-        "SHARED": shared,
-        "NEAR": near,
-        "PTX": declare(min(_coarse(words), LIMIT // 8)) if shared else "",
     }
+
+
+def _config(launch: Launch, band: Band, *, bounds: bool, on_device: bool) -> Any:
+    """The `layout.Config` of the kernels that solve."""
+    from .layout import Config
+    from .memory import LIMIT
+
+    rows = (4 if bounds else 3) * band.rows.size
+    exchange = _exchange_size(band.width)
+    shared = on_device and 8 * (rows + exchange) <= LIMIT
+    near = shared and 8 * (rows + max(exchange, band.columns.size)) <= LIMIT
+    words = rows + max(exchange, band.columns.size if near else 0)
+    return Config(
+        C=min(launch.chunk, band.chunk),
+        G=_power_of_two(band.rows.size, launch.rows),
+        UC=2,
+        UR=min(band.rows.length, 16),
+        GP=_power_of_two(band.pairs.size, 1024),
+        W=band.width,
+        BOUNDS=bounds,
+        FAST=on_device,
+        SHARED=shared,
+        NEAR=near,
+        WORDS=min(_coarse(words), LIMIT // 8) if shared else 0,
+    )
 
 
 def _power_of_two(size: int, most: int) -> int:
@@ -260,11 +258,3 @@ def _exchange_size(W: int) -> int:
     """Words of the board that an elimination exchanges pivots over, and of the middle tiles where
     they are few."""
     return 128 * (W + 1) + (256 * W * (W + 1) if W <= 2 else 0)
-
-
-def scratch_size(band: Band) -> int:
-    """Numbers of scratch that one program needs: what `rescue_kernel` lays out."""
-    W, H, N, M = band.width, band.steps, band.columns.size, band.rows.size
-    vectors = 128 * (W + 1) + 4 * M + 7 * N + 8 * M + 1 + M + band.pairs.size
-    tiles = W * (W + 1) + (2 * H + W) + 2 * (2 * H * W + W * (W - 1) // 2 + W)
-    return -(-(vectors + 256 * tiles) // 16) * 16

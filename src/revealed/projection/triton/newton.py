@@ -2,13 +2,16 @@
 """Semismooth Newton with an exact line search on the device, for one instance.
 
 The method, its constants and their reasons are those of the CPU kernel, `projection.cpu.newton`.
-Letters as in `passes` and `factor`. Scratch pointers have the names of what they hold.
+Letters as in `layout`.
 """
+
+from typing import NamedTuple
 
 import triton
 import triton.language as tl
 
-from .factor import factorise, solve
+from .. import constants
+from .factor import factorize, solve
 from .memory import peek, poke
 from .passes import (
     ABSENT,
@@ -28,76 +31,90 @@ from .passes import (
     sums4,
 )
 
-SPRING = tl.constexpr(1e4)
-SLOPE = tl.constexpr(0.1)
-TRIALS = tl.constexpr(30)
-MOVES = tl.constexpr(4)
-EXACT = tl.constexpr(1e-7)
-GIVEN_UP = tl.constexpr(1e9)
+PENALTY = tl.constexpr(constants.PENALTY)
+SLOPE = tl.constexpr(constants.SLOPE)
+TRIALS = tl.constexpr(constants.TRIALS)
+MOVES = tl.constexpr(constants.MOVES)
+EXACT = tl.constexpr(constants.EXACT)
+GIVEN_UP = tl.constexpr(constants.GIVEN_UP)
+
+
+class Pace(NamedTuple):
+    """How far Newton goes."""
+
+    cap: tl.tensor
+    """Most steps."""
+    patience: tl.tensor
+    """Cut steps after which an instance is given up."""
+    overshoot: tl.tensor
+    """So is one whose slope after a full step is so many times the one before."""
+    far: tl.tensor
+    """And one whose rows are off by more than this at the beginning, in terms of the residuals."""
+    begin: tl.tensor
+    """It is left alone where its residual is below this before the first step,"""
+    still: tl.tensor
+    """or below this after one,"""
+    fair: tl.tensor
+    """or below this where the pieces have been found."""
 
 
 @triton.jit
 def close_rows(
-    r, w, rhs, scale, values, v, least, kind, zeta, fresh, strict, ridge,
-    row_take, row_weight, row_length, M,
-    G: tl.constexpr, UR: tl.constexpr, WEIGHTED: tl.constexpr, BOUNDS: tl.constexpr,
-    FAST: tl.constexpr, SHARED: tl.constexpr, NEAR: tl.constexpr,
+    r, w, rows, values, lists, fresh, strict, ridge, WEIGHTED: tl.constexpr, config: tl.constexpr
 ):  # fmt: skip
-    """The negative gradient in `rhs` and the diagonal in `values`, springs and ridge included.
+    """The negative gradient in `rhs` and the diagonal in `values`, penalties and ridge included.
 
     D as in `row_weights`. Returns the largest row condition broken and the gap, from which the
     residual follows.
     """
+    G: tl.constexpr = config.G
+    SHARED: tl.constexpr = config.SHARED
+    M = lists.size
     worst = tl.zeros([G], tl.float64)
     gap = tl.zeros([G], tl.float64)
     for base in range(0, M, G):
         i = base + tl.arange(0, G)
         inside = i < M
         at = tl.minimum(i, M - 1)
-        what = tl.load(kind + at)
-        slant, square = row_weights(
-            r, w, row_take, row_weight, at, M, row_length, UR, WEIGHTED, NEAR
-        )
+        what = tl.load(rows.kind + at)
+        slant, square = row_weights(r, w, lists, at, config.UR, WEIGHTED, config.NEAR)
         slant = tl.where(what == ABSENT, 0.0, slant)
-        excess = peek(v, at, SHARED)
-        if BOUNDS:
-            excess -= tl.load(least + at)
+        excess = peek(rows.v, at, SHARED)
+        if config.BOUNDS:
+            excess -= tl.load(rows.least + at)
             tight = (what == BOUNDED) & (excess <= 0.0)
-            # A bound that starts out tight starts with the force that holds it.
-            rest = tl.where(tight, tl.maximum(slant, 0.0) / SPRING, 0.0)
-            rest = tl.where(fresh > 0, rest, tl.load(zeta + at))
+            # A bound that starts out active starts with the multiplier that holds it.
+            zeta = tl.where(tight, tl.maximum(slant, 0.0) / PENALTY, 0.0)
+            zeta = tl.where(fresh > 0, zeta, tl.load(rows.zeta + at))
             if fresh > 0:
-                tl.store(zeta + i, rest, mask=inside)
-            stretch = excess - rest
-            taut = (what == BOUNDED) & (stretch < 0.0)
-            poke(rhs, i, -slant - tl.where(taut, SPRING * stretch, 0.0), inside, SHARED)
-            square += tl.where(taut, SPRING, 0.0)
+                tl.store(rows.zeta + i, zeta, mask=inside)
+            broken = excess - zeta
+            on = (what == BOUNDED) & (broken < 0.0)
+            poke(rows.rhs, i, -slant - tl.where(on, PENALTY * broken, 0.0), inside, SHARED)
+            square += tl.where(on, PENALTY, 0.0)
         else:
-            poke(rhs, i, -slant, inside, SHARED)
-        store_diagonal(square, what, scale, values, i, inside, ridge, BOUNDS, SHARED)
+            poke(rows.rhs, i, -slant, inside, SHARED)
+        store_diagonal(square, what, rows.scale, values, i, inside, ridge, config.BOUNDS, SHARED)
         worst = tl.maximum(worst, tl.where(inside, off_by(slant, excess, what, strict), 0.0))
         gap += tl.where(inside, excess * slant, 0.0)
-    return largest_and_sum(worst, gap, FAST)
+    return largest_and_sum(worst, gap, config.FAST)
 
 
 @triton.jit(noinline=True)
-def slope_at(
-    alpha, t, dt, states, d, col_take, col_weight, col_length, v, least, kind, zeta, n, N, M,
-    C: tl.constexpr, G: tl.constexpr, UC: tl.constexpr, BOUNDS: tl.constexpr,
-    FAST: tl.constexpr, SHARED: tl.constexpr, FIRST: tl.constexpr,
-):  # fmt: skip
+def slope_at(alpha, t, dt, states, n, rows, columns, M, FIRST: tl.constexpr, config: tl.constexpr):
     """Slope and curvature at step alpha; FIRST also fills dt = A^T d, and says how many pieces
     differ from those at step 0 and what the slope was there."""
+    C: tl.constexpr = config.C
     slope = tl.zeros([C], tl.float64)
     curve = tl.zeros([C], tl.float64)
     changed = tl.zeros([C], tl.float64)
     start = tl.zeros([C], tl.float64)
-    for base in range(0, N, C):
+    for base in range(0, columns.size, C):
         j = base + tl.arange(0, C)
         before = tl.load(t + j)
         code = tl.load(states + j, mask=j < n, other=3).to(tl.int32)
         if FIRST:
-            move = across(d, col_take, col_weight, j, N, col_length, UC, SHARED)
+            move = across(rows.d, columns, j, config.UC, config.SHARED)
             tl.store(dt + j, move)
         else:
             move = tl.load(dt + j)
@@ -110,12 +127,12 @@ def slope_at(
             changed += tl.where(active != was, 1.0, 0.0)
             start += tl.where(was, before * move, 0.0)
     if FIRST:
-        total, bend, differ, begin = sums4(slope, curve, changed, start, FAST)
+        total, bend, differ, begin = sums4(slope, curve, changed, start, config.FAST)
     else:
-        total, bend = sums2(slope, curve, FAST)
+        total, bend = sums2(slope, curve, config.FAST)
         differ, begin = total * 0.0, total * 0.0
-    if BOUNDS:
-        pull, stiff, other, held = _springs_at(alpha, d, v, least, kind, zeta, M, G, FAST, SHARED)
+    if config.BOUNDS:
+        pull, stiff, other, held = _penalties_at(alpha, rows, M, config)
         total += pull
         bend += stiff
         differ += other
@@ -124,10 +141,10 @@ def slope_at(
 
 
 @triton.jit
-def _springs_at(
-    alpha, d, v, least, kind, zeta, M,
-    G: tl.constexpr, FAST: tl.constexpr, SHARED: tl.constexpr,
-):  # fmt: skip
+def _penalties_at(alpha, rows, M, config: tl.constexpr):
+    """What penalties add to slope and curvature at step alpha, how many have switched on or off,
+    and what they add to the slope at step 0."""
+    G: tl.constexpr = config.G
     slope = tl.zeros([G], tl.float64)
     curve = tl.zeros([G], tl.float64)
     changed = tl.zeros([G], tl.float64)
@@ -136,137 +153,200 @@ def _springs_at(
         i = base + tl.arange(0, G)
         inside = i < M
         at = tl.minimum(i, M - 1)
-        bounded = tl.load(kind + i, mask=inside, other=ABSENT) == BOUNDED
-        before = peek(v, at, SHARED) - tl.load(least + at) - tl.load(zeta + at)
-        move = peek(d, at, SHARED)
+        bounded = tl.load(rows.kind + i, mask=inside, other=ABSENT) == BOUNDED
+        before = peek(rows.v, at, config.SHARED) - tl.load(rows.least + at)
+        before -= tl.load(rows.zeta + at)
+        move = peek(rows.d, at, config.SHARED)
         now = before + alpha * move
-        taut = bounded & (now < 0.0)
+        on = bounded & (now < 0.0)
         was = bounded & (before < 0.0)
-        slope += tl.where(taut, SPRING * now * move, 0.0)
-        curve += tl.where(taut, SPRING * move * move, 0.0)
-        changed += tl.where(taut != was, 1.0, 0.0)
-        start += tl.where(was, SPRING * before * move, 0.0)
-    return sums4(slope, curve, changed, start, FAST)
+        slope += tl.where(on, PENALTY * now * move, 0.0)
+        curve += tl.where(on, PENALTY * move * move, 0.0)
+        changed += tl.where(on != was, 1.0, 0.0)
+        start += tl.where(was, PENALTY * before * move, 0.0)
+    return sums4(slope, curve, changed, start, config.FAST)
 
 
 @triton.jit
-def move_rows(
-    alpha, whole, v, d, least, kind, zeta, M,
-    G: tl.constexpr, BOUNDS: tl.constexpr, SHARED: tl.constexpr,
-):  # fmt: skip
-    """v += alpha d; where the step was `whole`, the multiplier update of the springs."""
+def move_rows(alpha, whole, rows, M, config: tl.constexpr):
+    """v += alpha d; where the step was `whole`, the update of the bounds' multipliers."""
+    G: tl.constexpr = config.G
+    SHARED: tl.constexpr = config.SHARED
     for base in range(0, M, G):
         i = base + tl.arange(0, G)
         inside = i < M
         at = tl.minimum(i, M - 1)
-        value = peek(v, at, SHARED) + alpha * peek(d, at, SHARED)
-        poke(v, i, value, inside, SHARED)
-        if BOUNDS:
-            rest = tl.load(zeta + i, mask=inside, other=0.0)
-            stretch = value - tl.load(least + i, mask=inside, other=0.0) - rest
-            bounded = tl.load(kind + i, mask=inside, other=ABSENT) == BOUNDED
-            target = tl.where(bounded, tl.maximum(-stretch, 0.0), 0.0)
-            tl.store(zeta + i, tl.where(whole > 0, target, rest), mask=inside)
+        value = peek(rows.v, at, SHARED) + alpha * peek(rows.d, at, SHARED)
+        poke(rows.v, i, value, inside, SHARED)
+        if config.BOUNDS:
+            zeta = tl.load(rows.zeta + i, mask=inside, other=0.0)
+            broken = value - tl.load(rows.least + i, mask=inside, other=0.0) - zeta
+            bounded = tl.load(rows.kind + i, mask=inside, other=ABSENT) == BOUNDED
+            target = tl.where(bounded, tl.maximum(-broken, 0.0), 0.0)
+            tl.store(rows.zeta + i, tl.where(whole > 0, target, zeta), mask=inside)
 
 
 @triton.jit
-def solve_rows(
-    rhs, d, scale, inverses, below, above, M, H,
-    W: tl.constexpr, G: tl.constexpr, BOUNDS: tl.constexpr, SHARED: tl.constexpr,
-):  # fmt: skip
-    """`solve` for a matrix that was scaled where there are bounds."""
-    if BOUNDS:
-        apply_scale(rhs, scale, M, G, SHARED)
-    solve(rhs, d, inverses, below, above, H, W, SHARED)
-    if BOUNDS:
-        apply_scale(d, scale, M, G, SHARED)
+def solve_rows(rows, factor, M, H, config: tl.constexpr):
+    """d from `rhs`: `solve` for a matrix that was scaled where there are bounds."""
+    if config.BOUNDS:
+        apply_scale(rows.rhs, rows.scale, M, config.G, config.SHARED)
+    inverses, below, above = factor.inverses, factor.below, factor.above
+    solve(rows.rhs, rows.d, inverses, below, above, H, config.W, config.SHARED)
+    if config.BOUNDS:
+        apply_scale(rows.d, rows.scale, M, config.G, config.SHARED)
 
 
 @triton.jit
-def newton_steps(
-    cap, patience, overshoot, far, begin, still, fair, cost, states, inverse, margin, size,
-    t, r, dt, v, rhs, d, scale, zeta, least, kind, values, inverses, below, above, board, swap,
-    col_take, col_weight, col_length, row_take, row_weight, row_length,
-    pair_take, pair_weight, pair_rows, pair_length, opening, entering, middle, n, N, M, P, H, one,
-    ridge, W: tl.constexpr, C: tl.constexpr, G: tl.constexpr, GP: tl.constexpr,
-    UC: tl.constexpr, UR: tl.constexpr, UP: tl.constexpr, BOUNDS: tl.constexpr,
-    KIND: tl.constexpr, FAST: tl.constexpr, SHARED: tl.constexpr, NEAR: tl.constexpr,
-):  # fmt: skip
-    """At most `cap` steps from v, fewer where nothing is left to do; returns how many, and what
-    is left to others: 0 or, in terms of the residuals, how far its rows are off at the beginning
-    where that is more than `far`, or GIVEN_UP.
+def assemble_and_factorize(
+    r, w, rows, factor, problem, WEIGHTED: tl.constexpr, config: tl.constexpr
+):
+    """The factor of A D A^T, of which `close_rows` has made the diagonal."""
+    pair_weights(
+        r, w, rows.scale, factor.gram, problem.pairs, problem.pair_rows, problem.rows.size,
+        WEIGHTED, config,
+    )  # fmt: skip
+    tl.debug_barrier()
+    factorize(factor, problem.blocks, config)
+    tl.debug_barrier()
 
-    Left alone where the residual is below `begin` before the first step or below `still` after one,
-    or below `fair` where the pieces have been found; given up after `patience` cut steps, or once
-    the slope after a full step is `overshoot` times the one before.
-    """
+
+# --- the line search, for plain and for soft steps -----------------------------------------------
+
+
+@triton.jit
+def rounded(t, code, mu):
+    """The residual of an entry with offset t and active set `code`, its corner rounded off by mu,
+    and its derivative."""
+    side = ((code & 1) - (code >> 1)).to(tl.float64)
+    square = t * t + 4.0 * mu * mu
+    inverse = tl.rsqrt(square)
+    limited = (code == 1) | (code == 2)
+    free = tl.where(code == 0, 1.0, 0.0)
+    move = tl.where(limited, 0.5 * (t + side * square * inverse), free * t)
+    return move, tl.where(limited, 0.5 * (1.0 + side * t * inverse), free)
+
+
+@triton.jit(noinline=True)
+def soft_slope_at(
+    alpha, mu, t, dt, states, n, d, columns, FIRST: tl.constexpr, config: tl.constexpr
+):
+    """Slope and curvature at step alpha of a soft step; FIRST also fills dt = A^T d, and says what
+    the slope was at step 0."""
+    C: tl.constexpr = config.C
+    slope = tl.zeros([C], tl.float64)
+    curve = tl.zeros([C], tl.float64)
+    start = tl.zeros([C], tl.float64)
+    for base in range(0, columns.size, C):
+        j = base + tl.arange(0, C)
+        before = tl.load(t + j)
+        code = tl.load(states + j, mask=j < n, other=3).to(tl.int32)
+        if FIRST:
+            move = across(d, columns, j, config.UC, config.SHARED)
+            tl.store(dt + j, move)
+            held, _ = rounded(before, code, mu)
+            start += held * move
+        else:
+            move = tl.load(dt + j)
+        now, share = rounded(before + alpha * move, code, mu)
+        slope += now * move
+        curve += share * move * move
+    if FIRST:
+        total, bend, begin, _ = sums4(slope, curve, start, start, config.FAST)
+    else:
+        total, bend = sums2(slope, curve, config.FAST)
+        begin = total * 0.0
+    return total, bend, begin
+
+
+@triton.jit
+def step_length(
+    slope,
+    curve,
+    limit,
+    mu,
+    entries,
+    instance,
+    rows,
+    problem,
+    SOFT: tl.constexpr,
+    config: tl.constexpr,
+):
+    """The step at which the slope along d is at most `limit`, from slope and curvature after a full
+    step: Newton's method on the slope, which increases, kept inside a bracket."""
+    alpha, low, high = f64(1.0), f64(0.0), f64(1e300)
+    trial = tl.full((), 1, tl.int32)
+    while (tl.abs(slope) > limit) & (trial < TRIALS):
+        high = tl.where(slope > 0.0, alpha, high)
+        low = tl.where(slope > 0.0, low, alpha)
+        guess = alpha - slope / curve
+        bisect = tl.where(high < 1e299, 0.5 * (low + high), 4.0 * alpha)
+        alpha = tl.where((guess > low) & (guess < high), guess, bisect)
+        if SOFT:
+            slope, curve, _ = soft_slope_at(
+                alpha, mu, entries.t, entries.dt, instance.states, instance.n, rows.d,
+                problem.columns, False, config,
+            )  # fmt: skip
+        else:
+            slope, curve, _, _ = slope_at(
+                alpha, entries.t, entries.dt, instance.states, instance.n, rows, problem.columns,
+                problem.rows.size, False, config,
+            )  # fmt: skip
+        trial += 1
+    return alpha
+
+
+@triton.jit
+def newton_steps(pace, instance, entries, rows, factor, problem, ridge, config: tl.constexpr):
+    """Steps from v at the given `pace`; returns how many, and what is left to others: 0 or, in
+    terms of the residuals, how far its rows are off at the beginning where that is more than
+    `far`, or GIVEN_UP."""
     zero = tl.full((), 0, tl.int32)
     steps, cuts, exact, going = zero, zero, zero, zero + 1
     off = f64(0.0)
+    t, r, dt, M = entries.t, entries.r, entries.dt, problem.rows.size
     while going > 0:
-        square = offsets(
-            v, cost, states, inverse, margin, t, r, col_take, col_weight, n, N, col_length, C, UC,
-            SHARED, NEAR,
-        )  # fmt: skip
+        square = offsets(rows.v, instance, t, r, problem.columns, config)
         tl.debug_barrier()
-        yard = tl.maximum(tl.sqrt(square), SHORT * size)
+        yard = tl.maximum(tl.sqrt(square), SHORT * instance.size)
         # Lifting a multiplier to its bound at the end opens the gap by what it lacked, times |v|.
+        strict = instance.size / tl.maximum(yard, 1e-300)
         worst, gap = close_rows(
-            r, r, rhs, scale, values, v, least, kind, zeta, (steps == 0).to(tl.int32),
-            size / tl.maximum(yard, 1e-300), ridge, row_take, row_weight, row_length, M,
-            G, UR, False, BOUNDS, FAST, SHARED, NEAR,
+            r, r, rows, factor.gram, problem.rows, (steps == 0).to(tl.int32), strict, ridge,
+            False, config,
         )  # fmt: skip
-        limit = tl.where(steps == 0, begin, tl.where(exact > 0, fair, still)) * yard * yard
+        limit = tl.where(steps == 0, pace.begin, tl.where(exact > 0, pace.fair, pace.still))
+        limit = limit * yard * yard
         enough = tl.maximum(worst * yard, tl.abs(gap)) < limit
-        astray = (steps == 0) & (worst > far * tl.sqrt(square / M)) & (~enough)
+        astray = (steps == 0) & (worst > pace.far * tl.sqrt(square / M)) & (~enough)
         off = tl.where(astray, worst / tl.sqrt(square / M), 0.0)
-        if enough | (steps >= cap) | astray:
+        if enough | (steps >= pace.cap) | astray:
             going = zero
         else:
-            pair_weights(
-                r, r, scale, values, pair_take, pair_weight, pair_rows, P, M, pair_length, GP, UP,
-                False, BOUNDS, SHARED, NEAR,
-            )  # fmt: skip
-            tl.debug_barrier()
-            factorise(
-                values, opening, entering, middle, inverses, below, above, board, swap, H, one,
-                W, KIND, FAST, SHARED, SHARED and W <= 2,
-            )  # fmt: skip
-            tl.debug_barrier()
-            solve_rows(rhs, d, scale, inverses, below, above, M, H, W, G, BOUNDS, SHARED)
+            assemble_and_factorize(r, r, rows, factor, problem, False, config)
+            solve_rows(rows, factor, M, problem.blocks.H, config)
             steps += 1
-            alpha, low, high = f64(1.0), f64(0.0), f64(1e300)
             slope, curve, changed, was = slope_at(
-                alpha, t, dt, states, d, col_take, col_weight, col_length, v, least, kind, zeta,
-                n, N, M, C, G, UC, BOUNDS, FAST, SHARED, True,
+                f64(1.0), t, dt, instance.states, instance.n, rows, problem.columns, M, True,
+                config,
             )  # fmt: skip
             limit = SLOPE * tl.abs(was)
             steep = tl.abs(slope) > limit
             whole = ((changed == 0.0) & (~steep)).to(tl.int32)
             flat = tl.abs(slope) < EXACT * limit
             cuts += steep.to(tl.int32)
-            wild = slope > overshoot * tl.abs(was)
-            trial = zero + 1
-            while steep & (trial < TRIALS):
-                high = tl.where(slope > 0.0, alpha, high)
-                low = tl.where(slope > 0.0, low, alpha)
-                guess = alpha - slope / curve
-                bisect = tl.where(high < 1e299, 0.5 * (low + high), 4.0 * alpha)
-                alpha = tl.where((guess > low) & (guess < high), guess, bisect)
-                slope, curve, changed, was = slope_at(
-                    alpha, t, dt, states, d, col_take, col_weight, col_length, v, least, kind,
-                    zeta, n, N, M, C, G, UC, BOUNDS, FAST, SHARED, False,
-                )  # fmt: skip
-                steep = tl.abs(slope) > limit
-                trial += 1
+            wild = slope > pace.overshoot * tl.abs(was)
+            alpha = step_length(
+                slope, curve, limit, was, entries, instance, rows, problem, False, config
+            )
             exact += whole * flat.to(tl.int32)
-            move_rows(alpha, whole, v, d, least, kind, zeta, M, G, BOUNDS, SHARED)
+            move_rows(alpha, whole, rows, M, config)
             tl.debug_barrier()
-            if BOUNDS:
+            if config.BOUNDS:
                 finished = exact > MOVES
             else:
                 finished = exact > 1  # the second corrects the rounding of the first
-            given_up = (wild | (cuts >= patience)) & (~finished)
+            given_up = (wild | (cuts >= pace.patience)) & (~finished)
             off = tl.where(given_up, f64(GIVEN_UP), f64(0.0))
-            going = tl.where(finished | given_up | (steps >= cap), zero, zero + 1)
+            going = tl.where(finished | given_up | (steps >= pace.cap), zero, zero + 1)
     return steps, off

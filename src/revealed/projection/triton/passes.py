@@ -2,33 +2,31 @@
 # ruff: noqa: RUF005  (Triton knows no stars)
 """Passes over the columns and the rows of one instance, inside a Triton program.
 
-An entry's residual is r = t where its state lets it be, else 0, with t = a_j . v - shift_j. States
-are the codes of EntryState: bit 0 says that r must not be negative, bit 1 that it must not be
-positive. Rows have length 1 and costs are divided by a power of two, as in the CPU kernel.
+An entry's residual is r = t where the active set lets it move, else 0, with t = a_j . v - shift_j.
+Active sets come as codes of EntryState: bit 0 says that r must not be negative, bit 1 that it must
+not be positive. Rows have length 1 and costs are divided by a power of two, as in the CPU kernel.
 
-Letters: n columns (N padded), m rows (M padded), C columns and G rows handled at a time, and U
-list entries gathered in one go.
+Letters: n columns (N padded), m rows (M padded); C columns and G rows are handled at a time.
 """
 
 import triton
 import triton.language as tl
 
+from .. import constants
 from .memory import peek, poke
 
 EQUALITY = tl.constexpr(0)
 BOUNDED = tl.constexpr(1)
 ABSENT = tl.constexpr(2)
-SHORT = tl.constexpr(1e-3)
-"""Moves shorter than this share of |q| are judged as if they were this long."""
-LOST = tl.constexpr(1e12)
-"""Multipliers as large as this, in kernel units, prove nothing: what they cancel to is rounding. A
-search that has run away, along rows that all but repeat each other, ends at least within reach."""
+SHORT = tl.constexpr(constants.SHORT)
+LOST = tl.constexpr(constants.LOST)
 TRACE = tl.constexpr(1e-300)
 """Stands for a residual of exactly 0 that is free to move: not 0 marks an active column."""
 
 
 @triton.jit
 def f64(x):
+    """A float64 number; Triton's own literals are float32."""
     return tl.full((), x, tl.float64)
 
 
@@ -59,12 +57,12 @@ def unit_of(cost, margin, n, N, C: tl.constexpr):
 
 
 @triton.jit
-def shift_of(cost, states, inverse, margin, j, n):
-    """shift of columns j and their states; columns that are padding are fixed."""
-    there = j < n
-    q = tl.load(cost + j, mask=there, other=0.0).to(tl.float64) * inverse
-    code = tl.load(states + j, mask=there, other=3).to(tl.int32)
-    pull = margin * ((code & 1) - (code >> 1)).to(tl.float64)
+def shift_of(instance, j):
+    """shift of columns j and the codes of their active sets; columns that are padding are fixed."""
+    there = j < instance.n
+    q = tl.load(instance.cost + j, mask=there, other=0.0).to(tl.float64) * instance.inverse
+    code = tl.load(instance.states + j, mask=there, other=3).to(tl.int32)
+    pull = instance.margin * ((code & 1) - (code >> 1)).to(tl.float64)
     return q - pull, code
 
 
@@ -81,25 +79,25 @@ def size_of(cost, inverse, margin, n, N, C: tl.constexpr):
 
 @triton.jit
 def is_active(t, code):
-    """Whether an entry with offset t and state `code` has its residual free to move."""
+    """Whether an entry with offset t and code `code` has its residual free to move."""
     held = ((code & 1) != 0) & (t <= 0.0) | ((code >> 1) != 0) & (t >= 0.0)
     return ~held
 
 
 @triton.jit
-def across(v, take, weight, at, size, length, U: tl.constexpr, SHARED: tl.constexpr):
+def across(v, lists, at, U: tl.constexpr, SHARED: tl.constexpr):
     """sum_k weight[k, at] v[take[k, at]]: A^T v for columns `at`, or A r for rows.
 
     Two running sums, for a float64 addition waits long for the one before it.
     """
     even = tl.zeros(at.shape, tl.float64)
     odd = tl.zeros(at.shape, tl.float64)
-    for k in range(0, length, U):
+    for k in range(0, lists.length, U):
         for u in tl.static_range(0, U, 2):
-            e = (k + u) * size + at
-            even += tl.load(weight + e) * peek(v, tl.load(take + e), SHARED)
-            e += size
-            odd += tl.load(weight + e) * peek(v, tl.load(take + e), SHARED)
+            e = (k + u) * lists.size + at
+            even += tl.load(lists.weight + e) * peek(v, tl.load(lists.take + e), SHARED)
+            e += lists.size
+            odd += tl.load(lists.weight + e) * peek(v, tl.load(lists.take + e), SHARED)
     return even + odd
 
 
@@ -116,58 +114,54 @@ def is_finite(values, count, G: tl.constexpr):
 
 @triton.jit
 def load_rows(
-    multipliers, active, norm, source, v, least, kind, inverse, margin, warm, n_eq, M,
+    multipliers, active, origin, instance, v, least, kind, warm, M,
     G: tl.constexpr, SHARED: tl.constexpr,
 ):  # fmt: skip
     """Bring an instance's rows into scratch, in band order and in kernel units; v where `warm`."""
     for base in range(0, M, G):
         i = base + tl.arange(0, G)
         inside = i < M
-        row = tl.load(source + i, mask=inside, other=-1)
-        bound = row >= n_eq
-        binds = tl.load(active + row - n_eq, mask=bound, other=0) != 0
-        there = (row >= 0) & ((row < n_eq) | binds)
-        length = tl.load(norm + i, mask=inside, other=1.0)
+        row = tl.load(origin.source + i, mask=inside, other=-1)
+        bound = row >= origin.n_eq
+        binds = tl.load(active + row - origin.n_eq, mask=bound, other=0) != 0
+        there = (row >= 0) & ((row < origin.n_eq) | binds)
+        length = tl.load(origin.norm + i, mask=inside, other=1.0)
         tl.store(kind + i, tl.where(there, tl.where(bound, BOUNDED, EQUALITY), ABSENT), mask=inside)
-        tl.store(least + i, tl.where(bound & there, margin * length, 0.0), mask=inside)
+        tl.store(least + i, tl.where(bound & there, instance.margin * length, 0.0), mask=inside)
         given = tl.load(multipliers + row, mask=there & (warm > 0), other=0.0)
-        poke(v, i, given * inverse * length, inside, SHARED)
+        poke(v, i, given * instance.inverse * length, inside, SHARED)
 
 
 @triton.jit
-def store_rows(
-    multipliers, norm, source, v, least, kind, unit, M, G: tl.constexpr, SHARED: tl.constexpr
-):
+def store_rows(multipliers, origin, rows, unit, M, G: tl.constexpr, SHARED: tl.constexpr):
     """Make the multipliers admissible, and write them back in the caller's rows and units."""
     for base in range(0, M, G):
         i = base + tl.arange(0, G)
         inside = i < M
-        row = tl.load(source + i, mask=inside, other=-1)
-        what = tl.load(kind + i, mask=inside, other=ABSENT)
-        value = peek(v, tl.minimum(i, M - 1), SHARED)
-        bottom = tl.load(least + i, mask=inside, other=0.0)
+        row = tl.load(origin.source + i, mask=inside, other=-1)
+        what = tl.load(rows.kind + i, mask=inside, other=ABSENT)
+        value = peek(rows.v, tl.minimum(i, M - 1), SHARED)
+        bottom = tl.load(rows.least + i, mask=inside, other=0.0)
         value = tl.where(tl.abs(value) < LOST, value, bottom)
         value = tl.where(what == BOUNDED, tl.maximum(value, bottom), value)
         value = tl.where(what == ABSENT, 0.0, value)
-        length = tl.load(norm + i, mask=inside, other=1.0)
+        length = tl.load(origin.norm + i, mask=inside, other=1.0)
         tl.store(multipliers + row, value / length * unit, mask=row >= 0)
 
 
 @triton.jit(noinline=True)
-def offsets(
-    v, cost, states, inverse, margin, t, r, take, weight, n, N, length,
-    C: tl.constexpr, U: tl.constexpr, SHARED: tl.constexpr, NEAR: tl.constexpr,
-):  # fmt: skip
+def offsets(v, instance, t, r, columns, config: tl.constexpr):
     """Fill t = A^T v - shift and the residuals r; returns |r|^2."""
+    C: tl.constexpr = config.C
     square = tl.zeros([C], tl.float64)
-    for base in range(0, N, C):
+    for base in range(0, columns.size, C):
         j = base + tl.arange(0, C)
-        shift, code = shift_of(cost, states, inverse, margin, j, n)
-        offset = across(v, take, weight, j, N, length, U, SHARED) - shift
+        shift, code = shift_of(instance, j)
+        offset = across(v, columns, j, config.UC, config.SHARED) - shift
         active = is_active(offset, code)
         tl.store(t + j, offset)
         move = tl.where(active, tl.where(offset == 0.0, TRACE, offset), 0.0)
-        poke(r, j, move, j >= 0, NEAR)
+        poke(r, j, move, j >= 0, config.NEAR)
         square += tl.where(active, offset * offset, 0.0)
     return tl.sum(square, axis=0)
 
@@ -227,19 +221,16 @@ def off_by(slant, excess, what, strict):
 
 
 @triton.jit
-def row_weights(
-    r, w, take, weight, at, size, length, U: tl.constexpr, WEIGHTED: tl.constexpr,
-    NEAR: tl.constexpr,
-):  # fmt: skip
+def row_weights(r, w, lists, at, U: tl.constexpr, WEIGHTED: tl.constexpr, NEAR: tl.constexpr):
     """A r and the diagonal of A D A^T for rows `at`; D is in w, or 1 where r is not 0."""
     zero = tl.zeros(at.shape, tl.float64)
     total, square = (zero, zero, zero, zero), (zero, zero, zero, zero)
-    for k in range(0, length, U):
+    for k in range(0, lists.length, U):
         for u in tl.static_range(0, U, 4):
             totals, squares = (), ()
             for part in tl.static_range(4):
-                e = (k + u + part) * size + at
-                a, j = tl.load(weight + e), tl.load(take + e)
+                e = (k + u + part) * lists.size + at
+                a, j = tl.load(lists.weight + e), tl.load(lists.take + e)
                 move = peek(r, j, NEAR)
                 totals = totals + (total[part] + a * move,)
                 if WEIGHTED:
@@ -253,26 +244,30 @@ def row_weights(
 
 @triton.jit(noinline=True)
 def pair_weights(
-    r, w, scale, values, take, weight, rows, P, M, length, G: tl.constexpr, U: tl.constexpr,
-    WEIGHTED: tl.constexpr, BOUNDS: tl.constexpr, SHARED: tl.constexpr, NEAR: tl.constexpr,
-):  # fmt: skip
+    r, w, scale, values, pairs, pair_rows, M, WEIGHTED: tl.constexpr, config: tl.constexpr
+):
     """Fill the entries of A D A^T off the diagonal; the diagonal and the zero are before them."""
+    P = pairs.size
+    G: tl.constexpr = config.GP
+    U: tl.constexpr = config.UP
     for base in range(0, P, G):
         s = base + tl.arange(0, G)
         inside = s < P
         total = tl.zeros([G], tl.float64)
-        for k in range(0, length, U):
+        for k in range(0, pairs.length, U):
             for u in tl.static_range(U):
                 e = (k + u) * P + s
-                a = tl.load(weight + e, mask=inside, other=0.0)
-                j = tl.load(take + e, mask=inside, other=0)
+                a = tl.load(pairs.weight + e, mask=inside, other=0.0)
+                j = tl.load(pairs.take + e, mask=inside, other=0)
                 if WEIGHTED:
                     total += a * tl.load(w + j)
                 else:
-                    total += tl.where(peek(r, j, NEAR) != 0.0, a, 0.0)
-        if BOUNDS:
-            total *= peek(scale, tl.load(rows + s, mask=inside, other=0), SHARED)
-            total *= peek(scale, tl.load(rows + P + s, mask=inside, other=0), SHARED)
+                    total += tl.where(peek(r, j, config.NEAR) != 0.0, a, 0.0)
+        if config.BOUNDS:
+            first = tl.load(pair_rows + s, mask=inside, other=0)
+            total *= peek(scale, first, config.SHARED)
+            second = tl.load(pair_rows + P + s, mask=inside, other=0)
+            total *= peek(scale, second, config.SHARED)
         tl.store(values + 1 + M + s, total, mask=inside)
 
 

@@ -26,7 +26,7 @@ from ..cpu.analysis import _stack_columns as stack_columns
 BLOCK = 16
 """Rows of a block: a tile of A D A^T is then one number for each of 256 threads."""
 WIDEST = 4
-"""Most blocks that a block may meet; a wider band is left to the dense twin."""
+"""Most blocks that a block may meet; a wider band is left to `torch_dense`."""
 FIRST_RIDGE = 1e-8
 """Only a start, so a ridge well above rounding costs nothing and keeps rank-deficient rows tame."""
 MOST_KEPT = 8
@@ -89,7 +89,7 @@ class Band:
 
 
 class Dense(NamedTuple):
-    """The rows [A_eq; -A_ub] of a problem as a dense matrix, for the twin."""
+    """The rows [A_eq; -A_ub] of a problem as a dense matrix, for `torch_dense`."""
 
     matrix: torch.Tensor
     """(1 or B, m, n) rows scaled to length 1."""
@@ -339,7 +339,7 @@ def _middle(at: Any, W: int, H: int) -> np.ndarray:
 
 
 def _first_factor(entries: Entries, m: int, W: int, H: int) -> tuple[np.ndarray, np.ndarray]:
-    """The factor of A A^T as `factor.factorise` would leave it."""
+    """The factor of A A^T as `factor.factorize` would leave it."""
     blocks = 2 * H + W
     n = int(entries.column.max(initial=0)) + 1
     shape = (blocks * BLOCK, n)

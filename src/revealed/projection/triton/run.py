@@ -1,9 +1,9 @@
-"""The entry on the device: chooses between the kernels, their twin and the CPU's own kernel.
+"""The entry on the device: chooses between the kernels, plain torch and the CPU's own kernel.
 
 On a GPU nothing here waits for the device, so a call can be captured in a CUDA graph (after one
-ordinary call, in which the kernels are compiled). There are two exceptions: the twin, on problems
-whose band is too wide for the kernels, looks whether it is done; and the host proves the claims on
-problems of extreme scales.
+ordinary call, in which the kernels are compiled). There are two exceptions: the torch version, on
+problems whose band is too wide for the kernels, looks whether it is done; and the host proves the
+claims on problems of extreme scales.
 
 Letters: B instances, n cost entries.
 """
@@ -34,7 +34,7 @@ from .launch import Launch, Start, launch_all
 from .plan import WIDEST
 from .sets import DeviceSets
 
-METHODS = ("auto", "triton", "twin")
+METHODS = ("auto", "triton", "torch")
 PRECISIONS = ("float64", "float32")
 
 
@@ -64,9 +64,9 @@ def project_on_device(
     at its place, and afresh where that line is not finite.
 
     `method="auto"` is the Triton kernels on a GPU, the CPU's kernel (on `threads`) on a CPU, and
-    the twin where the kernels cannot serve. `precision="float32"` eliminates in float32, with
-    offsets, gradients and the certificate in float64 still; what it does not bring below `tol` is
-    finished in float64. Only the Triton kernels distinguish.
+    plain torch (`"torch"`) where the kernels cannot serve. `precision="float32"` eliminates in
+    float32, with offsets, gradients and the certificate in float64 still; what it does not bring
+    below `tol` is finished in float64. Only the Triton kernels distinguish.
     """
     sets.check(costs)
     if method not in METHODS:
@@ -76,7 +76,7 @@ def project_on_device(
     costs = costs.detach().contiguous()
     start = _read_start(warm_start, places, sets)
     if out is not None:
-        _check_room(out, costs, sets)
+        _check_out(out, costs, sets)
     if _by_kernel(sets, method):
         out = out or _empty(costs, sets)
         plain = precision == "float64"
@@ -86,9 +86,9 @@ def project_on_device(
     if method == "auto" and sets.device.type == "cpu":
         answer = _by_cpu(costs, sets, tol, max_iter, lines, threads)
     else:
-        from .twin import project_by_twin
+        from ..torch_dense.newton import project_by_torch
 
-        answer = project_by_twin(costs, sets, tol=tol, max_iter=max_iter, start=lines)
+        answer = project_by_torch(costs, sets, tol=tol, max_iter=max_iter, start=lines)
         answer = _without_doubtful(answer, costs, sets, tol)
     return answer if out is None else _copied(answer, out)
 
@@ -224,7 +224,7 @@ def _empty(costs: Tensor, sets: DeviceSets) -> Projection:
     )
 
 
-def _check_room(out: Projection, costs: Tensor, sets: DeviceSets) -> None:
+def _check_out(out: Projection, costs: Tensor, sets: DeviceSets) -> None:
     """Refuse an answer to overwrite that a kernel could write beyond the end of."""
     nothing = _empty(costs[:0], sets)
     for name in ARRAYS:

@@ -1,7 +1,7 @@
 """Optimality sets on a device, uploaded once and sliced there.
 
-`sets.to(device)` copies the states of a whole data set; `device_sets[index]` with an index on the
-device only keeps the index, so that choosing a batch costs nothing and nothing goes to the host.
+`sets.to(device)` copies the active sets of a whole data set; `device_sets[index]` with an index on
+the device only keeps the index: choosing a batch costs nothing, and nothing goes to the host.
 Letters: D decisions uploaded, B of them chosen, n cost entries.
 """
 
@@ -144,10 +144,10 @@ class DeviceSets(CostSet):
         if isinstance(index, slice):
             index = torch.arange(len(self), device=self.device)[index]
         if not isinstance(index, Tensor) or index.ndim != 1 or index.dtype not in _WHOLE:
-            told = f"{tuple(index.shape)} {index.dtype}" if isinstance(index, Tensor) else index
+            given = f"{tuple(index.shape)} {index.dtype}" if isinstance(index, Tensor) else index
             raise InputError(
                 "Sets on a device are chosen by a slice or a one-dimensional integer tensor; "
-                f"got {told!s}."
+                f"got {given!s}."
             )
         if index.device.type == "cpu":
             _check_places(index, len(self))
@@ -155,7 +155,7 @@ class DeviceSets(CostSet):
         return DeviceSets(self.table, index if self.index is None else self.index[index])
 
     def lines(self) -> tuple[Tensor, Tensor, Tensor]:
-        """States, active rows and margins of the chosen decisions, in order."""
+        """Codes of the entries, active rows and margins of the chosen decisions, in order."""
         table = self.table
         return self._chosen(table.states), self._chosen(table.active), self.margins
 

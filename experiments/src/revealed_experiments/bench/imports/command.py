@@ -49,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--files", nargs="+", metavar="NAME", help="of that folder, instead of all models"
     )
     parser.add_argument("--samples", type=positive, default=100, help="to learn from (100)")
-    parser.add_argument("--iterations", type=positive, default=150, help="of POCS (150)")
+    parser.add_argument(
+        "--max-iter", type=positive, default=500, metavar="N", help="evaluations of a fit (500)"
+    )
     parser.add_argument("--only", metavar="TEXT", help="only models whose name contains this")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="smoke test: few samples, no claims")
@@ -64,8 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Learn with every model, print the table, write the JSON; 1 if one did not train."""
     if args.quick:
-        args.samples, args.iterations = min(args.samples, 10), min(args.iterations, 5)
-    settings = {"samples": args.samples, "iterations": args.iterations, "seed": args.seed}
+        args.samples, args.max_iter = min(args.samples, 10), min(args.max_iter, 5)
+    settings = {"samples": args.samples, "max-iter": args.max_iter, "seed": args.seed}
     options = " ".join(f"--{name} {value}" for name, value in settings.items())
     settings |= {"features": FEATURES, "spread": SPREAD}
     content = surroundings(f"revealed bench imports{_choice(args)} {options}", settings)
@@ -83,17 +85,23 @@ def run(args: argparse.Namespace) -> int:
 
 def learn(loaded: Loaded, args: argparse.Namespace) -> Row:
     """Fit the estimator to decisions of a model, and see how it does in contexts of both kinds."""
-    from revealed import InverseRegressor
+    from revealed.fit import LBFGS, InverseRegressor
 
     model, own, margin = loaded
     rng = np.random.default_rng(args.seed)
     Z, X = _data(model, own, args.samples, rng)
     train, test = np.arange(args.samples), np.arange(args.samples, len(Z))
-    began = time.perf_counter()
+    began = time.process_time()
     estimator = InverseRegressor(
-        model.problem, form=model.form, margin=margin, max_iter=args.iterations, threads=1
+        model.problem,
+        cost_map=model.form,
+        solver=LBFGS(max_iter=args.max_iter),
+        margin=margin,
+        noise=0.0,  # decisions are exact: there is nothing to average over
+        random_state=args.seed,
+        threads=1,
     ).fit(Z[train], X[train])
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # costs without a decision are counted below
         predicted = estimator.predict(Z)

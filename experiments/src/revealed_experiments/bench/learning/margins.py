@@ -91,7 +91,7 @@ def _fit(data, margin: float, iterations: int, draws: int) -> Row:
     model = _model()
     history = pocs(model, contexts, sets, max_iter=iterations, tol=0.0)
     other = _model()
-    armijo = erm(other, contexts, sets, optimiser="armijo", epochs=iterations, tol=0.0)
+    armijo = erm(other, contexts, sets, optimizer="armijo", max_epochs=iterations, tol=0.0)
     random = []
     for draw in range(draws):
         started = _random_start(data, np.random.default_rng(draw))

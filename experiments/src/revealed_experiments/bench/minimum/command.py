@@ -76,15 +76,14 @@ def run(args: argparse.Namespace) -> int:
 
 def compare(case: Any, name: str, options: dict[str, Any], most: int) -> dict[str, Any]:
     """One data set: the fit, POCS on the same function, and where each was after how much work."""
-    from revealed.fit import InverseRegressor
+    from revealed.fit import POCS, Huber, InverseRegressor
 
     common = {"random_state": 0, **options}
     est, seconds = _timed(InverseRegressor(case.problem, **common), case)
-    same = {"noise": est.loss_.noise, "power": est.loss_.power, "delta": est.loss_.delta}
-    same |= {"ridge": est.ridge_, "n_draws": est.loss_.draws, "random_state": 0}
-    steps, pocs_seconds = _timed(
-        InverseRegressor(case.problem, solver="pocs", max_iter=most, tol=0.0, **same), case
-    )
+    loss = Huber(delta=est.loss_.delta) if est.loss_.power == "huber" else "squared"
+    same = {"noise": est.loss_.noise, "loss": loss, "ridge": est.ridge_, "random_state": 0}
+    solver = POCS(max_iter=most, tol=0.0, n_draws=est.loss_.draws)
+    steps, pocs_seconds = _timed(InverseRegressor(case.problem, solver=solver, **same), case)
     bound, facts = est.certificate_.lower_bound, est.certificate_.convergence
     mine = _curve(est.history_, bound)
     theirs = _curve(steps.history_, bound, per_step=len(case.contexts) * est.loss_.count)
@@ -127,17 +126,21 @@ def _large(size: int, solver: str) -> dict[str, Any]:
     import resource
 
     from revealed.datasets import noisy_paths
-    from revealed.fit import InverseRegressor
+    from revealed.fit import LBFGS, POCS, InverseRegressor
 
     data = noisy_paths((size, 0, 0), seed=1)
     Z, X = data.train.contexts, data.train.decisions
-    few = InverseRegressor(data.problem, random_state=0, solver=solver)
-    given = {"noise": 1.9, "power": "huber", "n_draws": 2}  # what "auto" comes to on these paths
-    given |= {"ridge": 0.15 / size, "max_iter": None if solver == "lbfgs" else LARGE_POCS}
+    kind: Any = LBFGS if solver == "lbfgs" else POCS
+    # What "auto" comes to on these paths.
+    given = {"noise": 1.9, "loss": "huber", "ridge": 0.15 / size, "random_state": 0}
+    few = InverseRegressor(data.problem, solver=kind(max_iter=2, n_draws=2), **given)
+    whole = kind(tol=LARGE_GAP, n_draws=2)
+    if kind is POCS:
+        whole = POCS(max_iter=LARGE_POCS, tol=0.0, n_draws=2)
     with warnings.catch_warnings(action="ignore"):
-        few.set_params(**given | {"max_iter": 2}).fit(Z[:50], X[:50])  # compiles
+        few.fit(Z[:50], X[:50])  # compiles
         before = time.perf_counter()
-        est = few.set_params(**given, tol=LARGE_GAP if solver == "lbfgs" else 0.0).fit(Z, X)
+        est = few.set_params(solver=whole).fit(Z, X)
     told: Any = est.certificate_
     return {
         "seconds": time.perf_counter() - before,

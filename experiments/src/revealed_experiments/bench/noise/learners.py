@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from revealed import metrics
+from revealed import fit, metrics
 from revealed.datasets.dataset import DataSet
 from revealed.fit import InverseRegressor, InverseRegressorCV, LinearModel, QuadraticModel, erm
 from revealed.losses import make_loss
@@ -74,10 +74,10 @@ def _trained(data: DataSet, name: str, model: Any, step: float, epochs: int, see
         OptimalitySet(data.problem, train.decisions),
         loss=loss,
         true_costs=truth,
-        optimiser="adam",
-        step=step,
+        optimizer="adam",
+        lr=step,
         batch_size=BATCH,
-        epochs=epochs,
+        max_epochs=epochs,
         seed=seed,
         threads=1,
     )
@@ -117,11 +117,11 @@ CHOOSING: dict[str, Learner] = {
     QUADRATIC_PFYL: _by_adam("pfyl", QuadraticModel),
     QUADRATIC_SPO: _by_adam("spo+", QuadraticModel),
 }
-_FORMER = {"noise": 0.0, "ridge": 0.0, "power": 2, "max_iter": 150}
+_FORMER = {"noise": 0.0, "ridge": 0.0, "loss": "squared"}
 EXACT: dict[str, Learner] = {
     OURS: _ours(),
-    POCS: _ours(solver="pocs", **_FORMER),
-    ARMIJO: _ours(solver="armijo", **_FORMER),
+    POCS: _ours(solver=fit.POCS(max_iter=150), **_FORMER),
+    ARMIJO: _ours(solver=fit.Armijo(max_iter=150), **_FORMER),
     PFYL: _by_adam("pfyl", epochs=None),
     TUNED_PFYL: _tuned("pfyl"),
     TUNED_SPO: _tuned("spo+"),

@@ -10,6 +10,7 @@ Letters: T periods, n assets, p features, K covariance estimates.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
@@ -131,6 +132,85 @@ def two_stage(train: Samples, seed: int, ridge: float) -> Weights:
     return Weights(theta, nnls(rows, svec(train.risk).ravel())[0])
 
 
+# --- the distance to returns that explain --------------------------------------------------------
+
+DRAWS = 4
+"""Draws of noise for each sample, in pairs of opposite sign."""
+DELTA = 10.0
+"""Where the bounded distance bends, in per cent a week: about as far as predictions are off."""
+TOL, EVALUATIONS = 1e-3, 200
+"""Relative distance to the minimum at which a fit ends, and when it ends at the latest."""
+
+
+def projections(train: Samples, seed: int, power: int | str, noise: float, ridge: float) -> Weights:
+    """Through the estimator, to the minimum; sees portfolios, no return and no true covariance.
+
+    A portfolio x* is the best one for (c, Q) where it is the best for the returns c - gamma Q x*
+    alone: costs are linear in theta and in the mix. With `noise`, the loss is the mean over draws
+    added to c that are scattered like returns: with the known covariance, `noise` standard
+    deviations long. Every draw is then a sample of its own.
+    """
+    hidden = train.features.shape[2]
+    draws = _scattered(train, noise, seed) if noise else np.zeros((1, *train.returns.shape))
+    if train.estimates is None:
+        risk = GAMMA * np.einsum("tij,tj->ti", train.risk, train.portfolios)[:, :, None]
+    else:
+        risk = GAMMA * np.einsum("tkij,tj->tik", train.estimates, train.portfolios)
+    mixed = [YEAR, *(k for k in range(risk.shape[2]) if k != YEAR)] if risk.shape[2] > 1 else [0]
+    while True:  # shares below 0 are taken out, the lowest first
+        first, *others = mixed
+        columns = [-train.features, risk[:, :, others] - risk[:, :, [first]]]
+        coef = _fit(risk[:, :, first] + draws, columns, train.portfolios, power, ridge)
+        shares = np.zeros(risk.shape[2])
+        shares[others] = coef[hidden:]
+        shares[first] = 1.0 - shares.sum()
+        if shares.min() >= 0.0:
+            return Weights(coef[:hidden], None if train.estimates is None else shares)
+        mixed.remove(int(shares.argmin()))
+
+
+def _scattered(train: Samples, noise: float, seed: int) -> np.ndarray:
+    """(DRAWS, T, n) opposite pairs of draws with the known covariance."""
+    roots = noise * np.linalg.cholesky(train.known_risk)
+    half = np.random.default_rng(seed).standard_normal((DRAWS // 2, *train.returns.shape))
+    return np.einsum("tij,ktj->kti", roots, np.concatenate([half, -half]))
+
+
+def _fit(
+    given: np.ndarray, columns: list[np.ndarray], decisions: np.ndarray, power: Any, ridge: float
+) -> np.ndarray:
+    """Coefficients of `columns` (T, n, .) in costs of which the parts (K, T, n) are `given`.
+
+    The ridge is a share of the loss before learning, so that it means the same for every power.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
+    from revealed.fit import LBFGS, InverseRegressor, SharedModel, Welsch
+    from revealed.problems.linear import LinearProgram
+
+    count, _, n = given.shape
+    learned = np.tile(np.concatenate(columns, axis=2), (count, 1, 1))
+    Z = np.concatenate([given.reshape(-1, n, 1), learned], axis=2)
+    X = np.tile(decisions, (count, 1))
+    est = InverseRegressor(
+        LinearProgram(A_eq=np.ones((1, n)), b_eq=1.0),
+        model=SharedModel(given={0: 1.0}, fit_intercept=False),
+        solver=LBFGS(max_iter=0, tol=TOL),
+        margin=0.0,
+        noise=0.0,
+        loss={2: "squared", 1: "distance", "bounded": Welsch(delta=DELTA)}[power],
+        ridge=0.0,
+        decision_tol=0.0,
+        threads=1,
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # nor do rivals go to the end
+        before = est.fit(Z, X).history_.rows[0]["loss"] if ridge else 0.0
+        est.set_params(ridge=ridge * before, solver__max_iter=EVALUATIONS).fit(Z, X)
+    return est.coef_[1:]
+
+
 # --- gradient descent ----------------------------------------------------------------------------
 
 EPOCHS, BATCH = 10, 64
@@ -195,45 +275,6 @@ def _descend(
     return model.weights()
 
 
-DRAWS = 4
-"""Draws of noise for each sample, in pairs of opposite sign."""
-DELTA = 10.0
-"""Where the bounded distance bends, in per cent a week: about as far as predictions are off."""
-
-
-def projections(
-    train: Samples, seed: int, power: int | str, noise: float, step: float, ridge: float
-) -> Weights:
-    """The distance to returns that explain; sees portfolios, no return and no true covariance.
-
-    A portfolio x* is the best one for (c, Q) where it is the best for the returns c - gamma Q x*
-    alone. With `noise`, the mean over draws added to c, as in SmoothedProjectionLoss, but scattered
-    like returns are: with the known covariance, `noise` standard deviations long.
-    """
-    import torch
-
-    from revealed.losses import ProjectionLoss
-    from revealed.optimality.sets import OptimalitySet
-    from revealed.problems.linear import LinearProgram
-
-    problem = LinearProgram(A_eq=np.ones((1, train.returns.shape[1])), b_eq=1.0)
-    sets = OptimalitySet(problem, train.portfolios, margin=0.0)
-    distance = ProjectionLoss(problem, margin=0.0, power=power, delta=DELTA, threads=1)
-    roots = torch.tensor(noise * np.linalg.cholesky(train.known_risk))
-    generator = torch.Generator().manual_seed(seed)
-
-    def loss(c: Any, Q: Any, part: Samples, rows: np.ndarray) -> Any:
-        x = torch.tensor(part.portfolios)
-        costs = GAMMA * (Q @ x[:, :, None])[:, :, 0] - c
-        if not noise:
-            return distance(costs, sets[rows])
-        half = torch.randn((DRAWS // 2, *c.shape), generator=generator, dtype=c.dtype)
-        draws = torch.einsum("tij,ktj->kti", roots[rows], torch.cat([half, -half]))
-        return distance((costs + draws).flatten(0, 1), sets[np.tile(rows, DRAWS)])
-
-    return _descend(train, seed, step, ridge, loss)
-
-
 def implicit(train: Samples, seed: int, criterion: str, step: float, ridge: float) -> Weights:
     """Through the best portfolio: `criterion="decision"` compares it with the one in hindsight,
     1/2 |x - x*|^2; "objective" asks what it was worth, which needs the true returns and risk."""
@@ -254,7 +295,9 @@ def implicit(train: Samples, seed: int, criterion: str, step: float, ridge: floa
 # --- all of them ---------------------------------------------------------------------------------
 
 
-STEPS, RIDGES, SHRINK, NOISE = (0.03, 0.3), (0.0, 0.03, 0.1), (0.0, 0.6, 0.9), (0.0, 0.5, 1.0)
+STEPS, RIDGES, SHRINK = (0.03, 0.3), (0.0, 0.03, 0.1), (0.0, 0.6, 0.9)
+NOISE, OUR_RIDGES = (0.0, 0.5, 1.0), (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
+"""Of ours: as many candidates as with two steps, for a fit to the minimum has none."""
 
 
 @dataclass(frozen=True)
@@ -282,13 +325,18 @@ def _descent(method: Callable[..., Weights], *, needs_returns: bool, **own: Any)
     return Learner(method, {**options, "step": STEPS, "ridge": RIDGES}, needs_returns)
 
 
+def _ours(power: int | str) -> Learner:
+    options = {"power": (power,), "noise": NOISE, "ridge": OUR_RIDGES}
+    return Learner(projections, options, needs_returns=False)
+
+
 LEARNERS = {
     "two-stage regression": Learner(
         two_stage, {"ridge": (0.0, 1.0, 10.0, 100.0)}, needs_returns=True, random=False
     ),
     "implicit, objective": _descent(implicit, criterion="objective", needs_returns=True),
     "implicit, decisions": _descent(implicit, criterion="decision", needs_returns=False),
-    "ours, bounded": _descent(projections, power="bounded", noise=NOISE, needs_returns=False),
-    "ours, plain": _descent(projections, power=1, noise=NOISE, needs_returns=False),
-    "ours, squared": _descent(projections, power=2, noise=NOISE, needs_returns=False),
+    "ours, bounded": _ours("bounded"),
+    "ours, plain": _ours(1),
+    "ours, squared": _ours(2),
 }

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class Setting:
     """A loss on the relative distances."""
 
     power: int | str
-    """As in `InverseRegressor`: 2, 1, "huber" or "bounded"."""
+    """As in `ProjectionLoss`: 2, 1, "huber" or "bounded"."""
     margin: float
     """Share of a link's length by which a route must be cheapest."""
     delta: float | None = None
@@ -74,26 +75,28 @@ def fit_projection(
     features: MoveFeatures,
     setting: Setting,
     *,
-    max_iter: int | None = None,
+    max_iter: int = 500,
     threads: int | None = None,
 ) -> Fit:
     """Learn the coefficients of all features but length, which is given as the unit."""
-    from revealed.fit import InverseRegressor
+    from revealed.fit import LBFGS, Huber, InverseRegressor, SharedModel, Welsch
 
     routes, times = distinct(routes)
+    losses: dict[int | str, Any] = {
+        2: "squared",
+        1: "distance",
+        "huber": Huber(delta=setting.delta),
+        "bounded": Welsch(delta=setting.delta),
+    }
     est = InverseRegressor(
         routes.problem(),
-        model="shared",
-        given={0: 1.0},
-        scale=features.unit,
-        fit_intercept=False,
-        power=setting.power,
+        model=SharedModel(given={0: 1.0}, fit_intercept=False),
+        solver=LBFGS(max_iter=max_iter, tol=TOL),
+        cost_map=features.unit,
+        loss=losses[setting.power],
         margin=setting.margin,
-        delta=setting.delta,
         noise=setting.noise,
         ridge=setting.ridge,
-        tol=TOL,
-        max_iter=max_iter,
         random_state=0,
         threads=threads,
     )

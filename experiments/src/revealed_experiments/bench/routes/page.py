@@ -31,8 +31,8 @@ adds normal noise of that share of length before projecting; *bounded* is 1 - ex
 which lets routes go that no costs explain. That one is not convex; the solver begins it near the
 minimum of a convex loss.
 
-**In Python** this is `InverseRegressor(routes.problem(), model="shared", given={{0: 1.0}},
-scale=unit, power="bounded", delta=0.12, margin=0.08, fit_intercept=False).fit(features,
+**In Python** this is `InverseRegressor(routes.problem(), model=SharedModel(given={{0: 1.0}},
+fit_intercept=False), cost_map=unit, loss=Welsch(delta=0.12), margin=0.08).fit(features,
 routes.decisions())`, with one row of features for each move; `coef_` is the table below. [A whole
 script](generated/gallery/plot_route_choice.rst) does it on a small town.
 

@@ -59,7 +59,7 @@ class Study:
         self.network, self.train, self.test = network, train, test
         self.features = move_features(network)
         self.features_own = with_own_costs(self.features, network)
-        self._options: dict[str, Any] = {"max_iter": 2 if quick else None, "threads": threads}
+        self._options: dict[str, Any] = {"max_iter": 2 if quick else 500, "threads": threads}
         self._logit_steps, self._rounds = (3, 2) if quick else (300, 15)
         self._say, self._draws = say, 2 if quick else draws
         order = np.random.default_rng(seed).permutation(len(train))

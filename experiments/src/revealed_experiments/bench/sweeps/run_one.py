@@ -204,18 +204,20 @@ def _train(config: RunConfig, data: DataSet, model: Any, watch: Watch) -> Histor
                 f"the method {config.method!r} needs another optimiser."
             )
         return pocs(*given, max_iter=config.epochs, tol=0.0, threads=1, monitor=watch)
+    named = {"decay": "lr_decay"}  # as runs on disk call it
+    training = {named.get(name, name): value for name, value in config.training.items()}
     return erm(
         *given,
         loss=loss,
         true_costs=data.train.costs if loss.needs_true_costs else None,
-        optimiser=config.optimiser,
-        step=config.step,
-        epochs=config.epochs,
+        optimizer=config.optimiser,
+        lr=config.step,
+        max_epochs=config.epochs,
         batch_size=config.batch_size,
         seed=config.seed,
         tol=0.0,
         monitor=watch,
-        **config.training,
+        **training,
     )
 
 

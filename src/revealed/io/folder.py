@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..._common.disk import (
+from .._common.disk import (
     DRAFT,
     held,
     remove,
@@ -24,14 +24,17 @@ from ..._common.disk import (
     sync_folder,
     write_draft,
 )
-from ...errors import InputError, MissingDependencyError
-from ..tables.names import plain_name
+from .._common.words import plain_name
+from ..errors import InputError, MissingDependencyError
 
 FORMAT = "revealed model"
 WITH_LIMITS = 2
 """The version of models whose contexts bring limits of the plan: a reader of version 1 would not
 look for them, and decide wrongly."""
-VERSIONS = (1, WITH_LIMITS)
+UNNAMED = 3
+"""The version of estimators that the command line cannot read: without names of features and
+variables, or of another kind than linear and quadratic."""
+VERSIONS = (1, WITH_LIMITS, UNNAMED)
 """Of the format, that are read; a model is written in the oldest that can say what it is."""
 INDEX, TENSORS = "model.json", "tensors.safetensors"
 ASIDE = f"{TENSORS}.old"
@@ -84,7 +87,7 @@ def write_folder(
     the new one takes its place with the index, and until then the old tensors are kept aside."""
     library = _safetensors()
     check_target(folder)
-    content = library.save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
+    content = library.save({name: np.asarray(array, order="C") for name, array in tensors.items()})
     index = {"format": FORMAT, "version": version, **facts}
     index["tensors"] = {"file": TENSORS, "sha256": hashlib.sha256(content).hexdigest()}
     text = json.dumps(index, allow_nan=False, indent=1, ensure_ascii=False)
@@ -125,7 +128,7 @@ def read_folder(folder: str | os.PathLike[str]) -> tuple[Facts, Tensors]:
     if not (place / INDEX).is_file():
         what = f"has no {INDEX}" if place.is_dir() else "is not a folder"
         raise InputError(
-            f"{os.fspath(folder)} {what}; a model written by `revealed fit` was expected."
+            f"{os.fspath(folder)} {what}; a model written by `revealed fit` or `save` was expected."
         )
     facts, content = _matching(place)
     try:
@@ -244,6 +247,14 @@ def tensor(
     return array
 
 
+def finite(tensors: Tensors, name: str, shape: tuple[int | None, ...]) -> np.ndarray:
+    """A writable copy of a tensor of finite numbers."""
+    array = tensor(tensors, name, shape)
+    if not np.isfinite(array).all():
+        raise InputError(f"The tensor {name!r} of the model holds numbers that are not finite.")
+    return np.array(array)
+
+
 def _index(path: Path) -> Facts:
     if not path.is_file():
         raise InputError(f"{path.name} is not a file.")
@@ -261,7 +272,7 @@ def _index(path: Path) -> Facts:
     if version not in VERSIONS or isinstance(version, bool):
         raise InputError(
             f"{path.name} is of format version {str(version)[:20]}; this version of revealed reads "
-            f"{' and '.join(map(str, VERSIONS))}. Use a version of revealed that reads it, or fit "
+            f"{VERSIONS[0]} to {VERSIONS[-1]}. Use a version of revealed that reads it, or fit "
             "anew."
         )
     return Facts(content, path.name)

@@ -1,36 +1,53 @@
-"""The kernels' plain twin: the same method in torch, dense and in lockstep, on any device.
+"""The method of the kernels in plain torch, dense, all instances in step, on any device.
 
 It serves where the band is too wide for the kernels or every instance has a matrix of its own,
 and it is what the kernels are tested against. It looks whether it is done after every step, so it
-cannot be captured in a graph. Letters as in `lockstep`.
+cannot be captured in a graph. Letters as in `instances`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
-from ..cpu.kernel import INTERIOR_STEPS, PATIENCE, QUICK_STEPS, SOFT_STEPS, STILL, plan_stages
-from ..cpu.newton import EXACT, MOVES, RIDGE, SLOPE, SOFT_SLOPE, SOFTENING, SPRING, TRIALS, Pace
+from ..constants import (
+    EXACT,
+    INTERIOR_STEPS,
+    MOVES,
+    PATIENCE,
+    PENALTY,
+    QUICK_STEPS,
+    RIDGE,
+    SLOPE,
+    SOFT_SLOPE,
+    SOFT_STEPS,
+    SOFTENING,
+    STILL,
+    TRIALS,
+    plan_stages,
+)
+from ..cpu.newton import Pace
 from ..result import ARRAYS, Projection, ProjectionStatus
-from .lockstep import Factor, Instances, conditions, load_instances, residual
-from .sets import DeviceSets
-from .twin_interior import interior
+from .instances import Factor, Instances, conditions, load_instances, residual
+from .interior import interior
 
-ROOM = 1 << 28
+if TYPE_CHECKING:
+    from ..triton.sets import DeviceSets
+
+MOST_NUMBERS = 1 << 28
 """Numbers that the matrices of a chunk of instances may take."""
 
 
-def project_by_twin(
+def project_by_torch(
     costs: Tensor, sets: DeviceSets, *, tol: float, max_iter: int, start: Tensor | None
 ) -> Projection:
     """`project_on_device` without kernels, in chunks that fit into memory."""
     plan = sets.plan
     m = len(plan.source)
-    piece = max(1, ROOM // max(m * plan.n + 3 * m * m, 1))
+    piece = max(1, MOST_NUMBERS // max(m * plan.n + 3 * m * m, 1))
     parts = []
     for begin in range(0, max(len(costs), 1), piece):
         some = slice(begin, begin + piece)
@@ -127,25 +144,25 @@ def _newton(at: Instances, pace: Pace) -> Tensor:
                 mu = r.pow(2).mean(dim=1, keepdim=True).sqrt().clamp_min(1e-100)
             r, weight = _pieces(at, t, mu)
         slant, excess = at.rows(r), at.v - at.least
-        if step == 0:  # a bound that starts out tight starts with the force that holds it
+        if step == 0:  # a bound that starts out active starts with the multiplier that holds it
             tight = at.bounded & (excess <= 0)
-            zeta = torch.where(tight, slant.clamp_min(0) / SPRING, 0.0)
+            zeta = torch.where(tight, slant.clamp_min(0) / PENALTY, 0.0)
         if not soft:
             worst, gap, yard = conditions(at, r)
             going &= ~(torch.maximum(worst * yard, gap.abs()) < pace.still * yard * yard)
         if not bool(going.any()):
             break
-        taut = at.bounded & (excess < zeta)
-        rhs = -slant - torch.where(taut, SPRING * (excess - zeta), 0.0)
-        d = Factor(at, weight, torch.where(taut, SPRING + RIDGE, RIDGE)).solve(rhs)
+        on = at.bounded & (excess < zeta)
+        rhs = -slant - torch.where(on, PENALTY * (excess - zeta), 0.0)
+        d = Factor(at, weight, torch.where(on, PENALTY + RIDGE, RIDGE)).solve(rhs)
         steps += going
         found = _line_search(at, zeta, t, d, mu if soft else None)
         at.v = at.v + torch.where(going, found.alpha, 0.0)[:, None] * d
         if soft:
             mu = mu * SOFTENING
             continue
-        stretch = at.v - at.least - zeta
-        target = torch.where(at.bounded, (-stretch).clamp_min(0), 0.0)
+        broken = at.v - at.least - zeta
+        target = torch.where(at.bounded, (-broken).clamp_min(0), 0.0)
         zeta = torch.where((going & found.whole)[:, None], target, zeta)
         cuts += going & found.cut
         exact += going & found.whole & found.flat
@@ -184,14 +201,14 @@ def _line_search(at: Instances, zeta: Tensor, t: Tensor, d: Tensor, mu: Tensor |
     dt = at.columns(d)
     active = at.active(t)
     before = at.v - at.least - zeta
-    taut = at.bounded & (before < 0)
+    on = at.bounded & (before < 0)
 
     def slope(alpha: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        now, spring = t + alpha[:, None] * dt, before + alpha[:, None] * d
-        (r, weight), held = _pieces(at, now, mu), at.bounded & (spring < 0)
-        first = (r * dt).sum(1) + SPRING * torch.where(held, spring * d, 0.0).sum(1)
-        second = (weight * dt * dt).sum(1) + SPRING * torch.where(held, d * d, 0.0).sum(1)
-        return first, second, (at.active(now) == active).all(1) & (held == taut).all(1)
+        now, broken = t + alpha[:, None] * dt, before + alpha[:, None] * d
+        (r, weight), held = _pieces(at, now, mu), at.bounded & (broken < 0)
+        first = (r * dt).sum(1) + PENALTY * torch.where(held, broken * d, 0.0).sum(1)
+        second = (weight * dt * dt).sum(1) + PENALTY * torch.where(held, d * d, 0.0).sum(1)
+        return first, second, (at.active(now) == active).all(1) & (held == on).all(1)
 
     zero = torch.zeros(len(t), dtype=t.dtype, device=t.device)
     start = slope(zero)[0].abs()

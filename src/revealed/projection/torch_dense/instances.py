@@ -1,4 +1,4 @@
-"""The twin's state and its linear algebra: many instances in step, dense, in plain torch.
+"""A batch of projections on its way and its linear algebra: all in step, dense, in plain torch.
 
 Letters: B instances, n columns, m rows. Entries and rows are in the CPU kernel's units: rows of
 length 1, costs divided by a power of two.
@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from ..cpu.group import SHORT
-from .plan import Dense
+from ..constants import SHORT
+from ..triton.plan import Dense
 
 
 @dataclass(eq=False)
@@ -43,6 +43,7 @@ class Instances:
     """(B,) length of the scaled cost, or the margin if that is larger."""
 
     def take(self, index: Tensor) -> Instances:
+        """The chosen instances; a matrix that all share is not copied."""
         parts = []
         for field in fields(self):
             part = getattr(self, field.name)
@@ -130,7 +131,7 @@ def conditions(at: Instances, r: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 class Factor:
-    """A D A^T plus a diagonal, factorised; rows are scaled to a unit diagonal, absent ones taken
+    """A D A^T plus a diagonal, factorized; rows are scaled to a unit diagonal, absent ones taken
     out."""
 
     def __init__(self, at: Instances, weight: Tensor, extra: Tensor):

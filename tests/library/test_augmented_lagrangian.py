@@ -8,7 +8,7 @@ import revealed as rv
 from revealed import CostForm, InputError, OptimalitySet, ProjectionStatus
 from revealed._common.conic import ConicAnswer
 from revealed.projection.lifting import lifting_of
-from revealed.projection.parametric import dispatch as formed
+from revealed.projection.parametric import dispatch
 from revealed.projection.parametric.conditions import Conditions, matrix_of
 from revealed.projection.parametric.conic import build_program, residual_of
 
@@ -117,9 +117,11 @@ def test_cones_under_a_form_are_not_for_the_kernel():
 
 
 def test_a_long_wait_is_announced_once(monkeypatch):
-    formed._tell_once.cache_clear()
-    monkeypatch.setattr(formed, "MANY", 5)
-    monkeypatch.setattr(formed._Answer, "by_springs", lambda *_: None)  # as if none had settled
+    dispatch._tell_once.cache_clear()
+    monkeypatch.setattr(dispatch, "MANY", 5)
+    monkeypatch.setattr(
+        dispatch._Answer, "by_augmented_lagrangian", lambda *_: None
+    )  # as if none had settled
     X, q = decisions(FORMS["vertices"], np.random.default_rng(27))
     sets = OptimalitySet(GRID, X, 0.0, form=FORMS["vertices"])
     with pytest.warns(UserWarning, match="soft=100"):

@@ -33,7 +33,7 @@ class _Reached:
     negative: Tensor  # (B,) bool: whether costs below 0 may lead back to a node
 
 
-def solve_by_twin(costs: Tensor, slots: Slots, source: Tensor, target: Tensor) -> Solution:
+def solve_by_torch(costs: Tensor, slots: Slots, source: Tensor, target: Tensor) -> Solution:
     """Decisions for costs (B, E); source and target are (1,) or (B,)."""
     B = len(costs)
     source, target = (end.long().expand(B) for end in (source, target))

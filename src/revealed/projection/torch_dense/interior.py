@@ -1,7 +1,7 @@
-"""The twin's interior point: Mehrotra's predictor and corrector, as in `projection.interior`.
+"""The interior point in plain torch: Mehrotra's predictor and corrector, as in `cpu.interior`.
 
-Letters as in `lockstep`; z is the residual of an entry at a bound, w its room, y and f what a
-bounded multiplier has above its least and the force on it.
+Letters as in `instances`; z is the residual of an entry at a bound, w its distance from it, y
+and f what a bounded multiplier has above its least and the multiplier of that bound.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..cpu.interior import RIDGE, START
-from .lockstep import Factor, Instances
+from ..constants import INSIDE, INTERIOR_RIDGE, START
+from .instances import Factor, Instances
 
 
 def interior(at: Instances, cap: int, goal: float) -> Tensor:
@@ -32,7 +32,7 @@ def interior(at: Instances, cap: int, goal: float) -> Tensor:
             break
         steps += going
         weight = torch.where(limited, share, free.to(t))
-        factor = Factor(at, weight, torch.where(at.bounded, f / y, 0.0) + RIDGE)
+        factor = Factor(at, weight, torch.where(at.bounded, f / y, 0.0) + INTERIOR_RIDGE)
         d = factor.solve(-at.rows(torch.where(free, t, sign * share * z)))
         s = sign * at.columns(d)
         dz = (s - w) * share
@@ -54,7 +54,7 @@ def interior(at: Instances, cap: int, goal: float) -> Tensor:
         dz = share * s + constant
         dw, df = dz - s, pull - f - f * d / y
         rate = _rate(at, limited, -dz / z, -dw / w, -d / y, -df / f.clamp_min(1e-300))
-        alpha = (0.995 / rate.clamp_min(1e-30)).clamp_max(1.0)
+        alpha = (INSIDE / rate.clamp_min(1e-30)).clamp_max(1.0)
         alpha = torch.where(going, alpha, 0.0)[:, None]
         t = t + alpha * dt
         z, w = (torch.where(limited, a + alpha * b, 1.0) for a, b in ((z, dz), (w, dw)))
