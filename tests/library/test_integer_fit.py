@@ -120,7 +120,7 @@ def test_metrics_take_whole_decisions():
 def test_an_oracle_is_learned_from_like_the_problem_it_solves():
     problem, Z, _, X = _data()
     own = rv.OracleProblem(lambda c: problem.solve(c[None]).x[0], ITEMS)
-    settings = {"noise": 0.5, "ridge": 1e-2, "tol": 1e-4, "random_state": 0}
+    settings = {"noise": 0.5, "ridge": 1e-2, "solver": rv.fit.LBFGS(tol=1e-4), "random_state": 0}
     first = rv.InverseRegressor(problem, **settings).fit(Z, X)
     second = rv.InverseRegressor(own, **settings).fit(Z, X)
     assert second.certificate_.converged

@@ -191,11 +191,12 @@ def project_inner(q: np.ndarray, sets: OptimalitySet, options: ProjectionOptions
 
         margin g + { A_eq^T v - A_ub^T mu + s }   mu >= 0 on active rows, s of the sign of the bound
 
-    The shift takes the margin out, so that rows need none.
+    The shift takes the margin out, so that rows need none. Every point of the kernel is in the set,
+    so the slower solvers that would prove it the nearest are not asked.
     """
     kind = sets.kind
     assert isinstance(kind, IntegerCosts)
     shift = sets.margins[:, None] * kind.direction
     inner = OptimalitySet(kind.problem.relaxation, kind.observed, 0.0, tol=sets.tol)
-    plain = ProjectionOptions(tol=options.tol, threads=options.threads)
+    plain = ProjectionOptions(method="kernel", tol=options.tol, threads=options.threads)
     return np.asarray(projected(q - shift, inner, plain).point) + shift

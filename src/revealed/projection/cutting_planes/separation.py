@@ -8,7 +8,7 @@ that p plus this little is in the cone. Letters: R rows, n entries.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,7 +72,8 @@ def are_cheaper(p: np.ndarray, steps: np.ndarray, observed: np.ndarray) -> np.nd
 
 def _allowed(share: float, p: np.ndarray, steps: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """(R,) differences in cost that mean nothing."""
-    size, moved, length = (np.linalg.norm(part, axis=1) for part in (p, steps, observed))
+    size = np.linalg.norm(p, axis=1)
+    moved, length = np.linalg.norm(steps, axis=1), np.linalg.norm(observed, axis=1)
     return size * (share * moved + ROUNDING * length)
 
 
@@ -133,8 +134,8 @@ def _asked(
     tilt = share * np.abs(p).max(axis=1)
     costs = p + tilt[:, None] * kind.direction
     answer = kind.problem.solve(costs, time_limit=seconds, threads=threads, start=kind.observed)
-    X, own = np.asarray(answer.incumbent), kind.observed
-    there = np.isfinite(X).all(axis=1)
+    X: Any = np.asarray(answer.incumbent)
+    own, there = kind.observed, np.isfinite(X).all(axis=1)
     optimal = there & (np.asarray(answer.status) == SolveStatus.OPTIMAL)
     steps = np.where(there[:, None], X - own, 0.0)
     own_cost = np.einsum("ij,ij->i", costs, own)

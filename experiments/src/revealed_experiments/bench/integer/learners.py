@@ -96,5 +96,5 @@ LEARNERS: dict[str, Learner] = {
     LOOP: by_loss(_projection, on_sets=1.0),
     NOISY_LOOP: by_loss(_smoothed(1.0, 1.0), on_sets=1.0),
     CAVE: by_loss(_relaxed_cave),
-    SOLVER: by_solver(noise=1.0, margin=1.0, ridge=1e-3, solver="lbfgs", tol=1e-3),
+    SOLVER: by_solver(noise=1.0, margin=1.0, ridge=1e-3, solver=rv.fit.LBFGS(tol=1e-3)),
 }
