@@ -12,6 +12,8 @@ from .feature_models import QuadraticModel as QuadraticModel
 from .feature_models import SharedModel as SharedModel
 from .history import History as History
 from .history import StopReason as StopReason
+from .intervals import CoefficientIntervals as CoefficientIntervals
+from .intervals import coefficient_intervals as coefficient_intervals
 from .kernel_model import KernelModel as KernelModel
 from .lbfgs import lbfgs as lbfgs
 from .loss_names import Huber as Huber
@@ -72,6 +74,8 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "History",
     "StopReason",
     "Certificate",
+    "coefficient_intervals",
+    "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
     "load",

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import to_float64
 from .._common.checks import check_whole
@@ -21,11 +22,12 @@ from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
 from .agreement import checked_settings, usual_solver
 from .choice import Data, Search, choose
-from .contexts import Common
+from .contexts import Common, checked_contexts
 from .decisions import as_sets, checked_sample_weight, in_units, weighed
 from .defaults import default_loss, default_ridge
 from .feature_models import SharedModel
 from .history import History, StopReason
+from .intervals import CoefficientIntervals, coefficient_intervals, kind_of
 from .loss_names import Huber, Welsch, power_and_delta
 from .models import CostModel
 from .named_models import CHOSEN, MODELS, fresh_copy
@@ -241,6 +243,24 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
             `revealed predict`, `revealed explain` and `revealed explore`.
         """
         return save_estimator(self, folder, features, variables)
+
+    def intervals(
+        self, Z: Any, X: Any, *, refits: int = 50, level: float = 0.95
+    ) -> CoefficientIntervals:
+        """Confidence intervals of the coefficients that decisions `X` (B, n) in contexts `Z` (B, d)
+        tell, usually those learned from; NaN for the others. Print it for what they are of.
+
+        For linear and quadratic models of plain costs, fitted anew with the loss of this one.
+        """
+        check_is_fitted(self, "model_")
+        if self.cost_map is not None:
+            raise InputError("Intervals are for plain costs, without a `cost_map`.")
+        kind = kind_of(self.model_)
+        Z, sets = self._data(checked_contexts(self, Z, reset=False), X, None, None)
+        chosen: dict[str, Any] = {"kind": kind, "loss": self.loss_, "ridge": self.ridge_}
+        return coefficient_intervals(
+            Z, sets, refits=refits, level=level, threads=self.threads, **chosen
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

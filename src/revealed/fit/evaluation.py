@@ -21,6 +21,7 @@ from ..optimality.protocol import CostSet as Sets
 from ..projection import Projection, project
 from ..projection.distance import ROUNDED, check_delta, check_power, length_of, value_and_gradient
 from ..projection.result import refuse_empty
+from .decisions import weighed
 from .least_squares import CHUNK, chunks
 from .models import ConvexModel, CostModel
 
@@ -227,6 +228,19 @@ class Evaluator:
         self.evaluations += 1
         self.projections += len(self.sets) * self.loss.count
         return tally.result()
+
+    def weighed(self, weights: np.ndarray) -> Evaluator:
+        """The same loss with samples that count by `weights` (B,) too: the same draws, and a start
+        from the same projections."""
+        other = Evaluator(
+            weighed(self.sets, weights),
+            self.loss,
+            warm_start=self._warm_start,
+            cache=self._cache is not None,
+            threads=self.threads,
+        )
+        other._multipliers = list(self._multipliers)
+        return other
 
     def sample(
         self, model: CostModel, features: Any, index: np.ndarray, draw: np.ndarray

@@ -380,6 +380,15 @@ class QuadraticModel(OnFeatures):
         """(n,), in the units of the data."""
         return self._in_units()[1]
 
+    @property
+    def standardized_terms(self) -> tuple[LinearModel, np.ndarray, np.ndarray]:
+        """The model inside, of standardized features and their products; which columns of `coef`
+        its terms are; and the units that each term is divided by."""
+        assert self._units is not None, "`prepare` comes first"
+        scale, (i, j) = self._units.scale, self.products(len(self._units.mean)).T
+        kept = np.append(np.ones(len(scale), bool), self._kept)
+        return self._linear, kept, np.append(scale, scale[i] * scale[j])[kept]
+
     def _in_units(self) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients and intercepts of features and products as they are, not standardized."""
         assert self._units is not None, "`prepare` comes first"

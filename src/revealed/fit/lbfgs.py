@@ -127,6 +127,38 @@ def lbfgs(
     return run.history
 
 
+def refit(
+    model: ConvexModel,
+    features: Any,
+    evaluator: Evaluator,
+    metric: Metric | None,
+    *,
+    close: float = 0.02,
+    max_iter: int = 500,
+) -> bool:
+    """Go from where the model is to a minimum that is not far; whether it was reached.
+
+    `metric` is the inverse curvature there: it foretells the first step, and the minimum counts as
+    reached when the step still to go is no longer than the share `close` of the way made. Without
+    one (models too large for it) the loss must be within about `close**4` of its minimum.
+    """
+    run = _Run(model, features, evaluator, max_iter, close**4, None)
+    here = run._start
+    run.curved, run.proves, run.hope = False, False, STRICTER
+    if metric is not None and here.value > 0:
+        run.metric = metric
+        fall = 0.5 * float(here.gradient @ metric(here.gradient))
+        run.tol = close**2 * fall / here.value
+    run.minimize(lambda row: None)
+    if run.history.reason in (StopReason.CONVERGED, StopReason.INTERPOLATED):
+        return True
+    # Rounding ends a line search where the minimum is at hand.
+    if metric is None:
+        return False
+    left, made = metric(run.here.gradient), run.here.x - here.x
+    return bool(np.linalg.norm(left) <= close * np.linalg.norm(made))
+
+
 def _start_on_a_part(
     model: ConvexModel, features: Any, evaluator: Evaluator, max_iter: int, tol: float
 ) -> int:
@@ -180,6 +212,7 @@ class _Run:
         self.history, self.hope = History(), 1.0
         self.bound, self.rounded_bound = 0.0, 0.0  # of the loss asked for, and with its kink off
         self.curved, self.before, self.proves = True, 0, True
+        self.metric: Metric | None = None
         self._begun, self._made = evaluator.evaluations, evaluator.projections
         self.asked = evaluator.loss
         if self.asked.power == 1:  # round its kink off, ever less
@@ -199,7 +232,7 @@ class _Run:
     def minimize(self, show: Callable[[dict[str, Any]], None]) -> None:
         """Step until the minimum is reached or nothing is left to try; the model ends there."""
         here, pairs = self._start, deque(maxlen=MEMORY)
-        metric, price = None, None
+        metric, price = self.metric, None
         first = FIRST_METRIC if self.asked.is_convex else 0  # these begin near a minimum
         due = first if self.curved else np.inf
         while True:

@@ -231,6 +231,13 @@ class LinearModel(Settings):
             self.intercept += step * self._lift / rows.count - move @ rows.mean
         self._forget()
 
+    @property
+    def standardized(self) -> np.ndarray:
+        """(n, d + 1): coefficients of features of standard deviation 1, and costs of the mean
+        context."""
+        assert self._rows is not None, "`prepare` comes first"
+        return np.column_stack([self.coef * self._rows.spread, self.levels()])
+
     def penalty(self) -> float:
         scale = getattr(self, "_scale", 1.0)
         return 0.5 * self.ridge * float(((scale * self.coef) ** 2).sum())

@@ -8,12 +8,15 @@ cost_form       costs that come from fewer parameters
 mixed           sets of different problems in one batch
 infeasible      what to do with decisions that break their constraints
 qualification   curved constraints: do multipliers tell every cost?
+identification  which directions of cost the decisions of a data set tell
 rounding        rounded decisions, and the vertices they stand for (`precision`, `vertices`)
 """
 
 from ..problems.protocol import SmoothProblem
 from .active_set import EntryState as EntryState
 from .cost_form import CostForm as CostForm
+from .identification import Identified as Identified
+from .identification import identified as identified
 from .kinds import read_conditions
 from .mixed import MixedSets as MixedSets
 from .protocol import READERS

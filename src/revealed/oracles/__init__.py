@@ -7,7 +7,12 @@ from ..problems.convex import ConvexProgram
 from ..problems.linear import LinearProgram
 from ..problems.protocol import ORACLES, REPAIRS
 from ..problems.quadratic import QuadraticProgram
-from ..problems.structures import KnapsackStructure, MatchingStructure, PathStructure
+from ..problems.structures import (
+    KnapsackStructure,
+    MatchingStructure,
+    PathStructure,
+    StandardKnapsackStructure,
+)
 from .special import DEVICE_ORACLES, SPECIAL_ORACLES
 
 ORACLES.register(LinearProgram, "revealed.oracles.batch:solve_batch")
@@ -19,6 +24,9 @@ REPAIRS.register(ConvexProgram, "revealed.oracles.convex:nearest_feasible")
 
 SPECIAL_ORACLES.register(PathStructure, "revealed.oracles.paths:solve_paths")
 SPECIAL_ORACLES.register(KnapsackStructure, "revealed.oracles.knapsack:solve_knapsacks")
+SPECIAL_ORACLES.register(
+    StandardKnapsackStructure, "revealed.oracles.knapsack:solve_standard_knapsacks"
+)
 SPECIAL_ORACLES.register(MatchingStructure, "revealed.oracles.matching:solve_matchings")
 
 DEVICE_ORACLES.register(PathStructure, "revealed.oracles.gpu.paths:solve_paths_on_device")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import InputError
+from ...optimality.identification import LARGEST
 from ...optimality.sets import OptimalitySet
 from ...projection import project
-from ..explain import Coefficients, Miss, bootstrap, cost_ranges, find_misses, needed, room_inside
+from ..explain import Miss, cost_ranges, find_misses, needed, room_inside
 from ..store import FittedModel, load_model
 from ..tables.names import did_you_mean, plain_name
 from .cleaning import cleaned
@@ -23,6 +24,9 @@ from .reading import reading_for
 from .telling import tell_json, waiting
 from .told import OneSample, Told, tell_all
 from .training import loss_of
+
+if TYPE_CHECKING:
+    from ...fit import CoefficientIntervals
 
 ROOM_SAMPLES = 200
 """Samples whose room is computed: one linear program each."""
@@ -42,7 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--top", type=whole, default=5, metavar="N", help="misses to show (5)")
     parser.add_argument(
-        "--rounds", type=whole, default=50, metavar="N", help="of the bootstrap; 0 for none (50)"
+        "--rounds",
+        type=whole,
+        default=50,
+        metavar="N",
+        help="refits that intervals come from, at least 2; 0 for none (50)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -65,11 +73,12 @@ def run(args: argparse.Namespace) -> int:
     misses = _misses(dossier, costs, np.flatnonzero(verdict.solved & ~verdict.as_good))
     looked = np.flatnonzero(verdict.as_good)[:ROOM_SAMPLES]
     rooms = room_inside(dossier.plans[looked], costs[looked], dossier.decisions[looked])
-    firm = _coefficients(model, dossier, learn, args) if args.rounds else None
+    small = model.plan.problem.n_variables <= LARGEST
+    sure = _coefficients(model, dossier, learn, args) if args.rounds and small else None
     one = None
     if args.sample is not None:
         one = _one_sample(model, dossier, costs, verdict.as_good, args)
-    told = Told(model, dossier, facts, misses, rooms, firm, one)
+    told = Told(model, dossier, facts, misses, rooms, sure, one)
     if args.json:
         tell_json(told.plain())
     else:
@@ -100,19 +109,18 @@ def _parts(model: FittedModel, dossier: Dossier) -> tuple[np.ndarray, np.ndarray
 
 def _coefficients(
     model: FittedModel, dossier: Dossier, rows: np.ndarray, args: argparse.Namespace
-) -> Coefficients:
-    with waiting("Bootstrap", args.rounds, quiet=args.json) as step:
-        return bootstrap(
-            dossier.plans[rows],
+) -> CoefficientIntervals:
+    from ...fit import coefficient_intervals
+
+    sets = OptimalitySet(dossier.plans[rows].problem, dossier.decisions[rows], model.margin)
+    with waiting("Refits", args.rounds, quiet=args.json) as step:
+        return coefficient_intervals(
             dossier.contexts[rows],
-            dossier.decisions[rows],
-            np.column_stack([model.coef, model.intercept]),
-            model.costs(dossier.contexts[rows]),
-            margin=model.margin,
+            sets,
             kind=model.kind,
             loss=loss_of(model.training),
             ridge=float(model.training.get("ridge", 0.0)),
-            rounds=args.rounds,
+            refits=max(args.rounds, 2),
             step=step,
         )
 

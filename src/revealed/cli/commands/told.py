@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..._common.words import count
-from ..explain import Coefficients, Miss, Needed, Room
+from ..doctor.finding import some
+from ..explain import Miss, Needed, Room
 from ..explain.likeness import apart
 from ..store import FittedModel
 from ..tables.names import listed
@@ -16,6 +18,9 @@ from .dossier import Dossier
 from .headline import tell_baselines, tell_figures
 from .telling import table, tell
 from .words import words_for
+
+if TYPE_CHECKING:
+    from ...fit import CoefficientIntervals
 
 CHANGES = 2
 """Entries of a cheaper decision that are shown, so that a line holds them."""
@@ -42,7 +47,7 @@ class Told:
     facts: dict[str, Any]
     misses: list[Miss]
     rooms: np.ndarray
-    firm: Coefficients | None
+    sure: CoefficientIntervals | None
     one: OneSample | None
 
     def plain(self) -> dict[str, Any]:
@@ -50,20 +55,30 @@ class Told:
         misses = [m._asdict() | {"sample": self.dossier.sample(m.sample)} for m in self.misses]
         maximise = self.model.plan.maximise
         told = self.facts | {"maximise": maximise, "misses": misses, "room": self.rooms}
-        if self.firm is not None:
-            told["coefficients"] = {
-                "variables": list(self.model.plan.variables),
-                "features": [*self.model.terms, "(intercept)"],
-                "value": self.firm.value,
-                "low": self.firm.low,
-                "high": self.firm.high,
-                "rounds": self.firm.rounds,
-            }
+        if self.sure is not None:
+            told["coefficients"] = self._plain_coefficients(self.sure)
         if self.one is not None and self.one.rooms is not None:
             told["ranges"] = [room._asdict() for room in self.one.rooms]
         if self.one is not None and self.one.needed is not None:
             told["needed"] = [line._asdict() for line in self.one.needed]
         return told
+
+    def _plain_coefficients(self, sure: CoefficientIntervals) -> dict[str, Any]:
+        """Coefficients per unit of the encoded features; no number where nothing is said."""
+        known = sure.identified
+        return {
+            "variables": list(self.model.plan.variables),
+            "features": [*self.model.terms, "(mean cost)"],
+            "value": sure.value,
+            "low": sure.low,
+            "high": sure.high,
+            "level": sure.level,
+            "refits": sure.refits,
+            "converged": sure.converged,
+            "ridge": sure.ridge,
+            "directions": {"all": known.n, "told": known.n_told, "one_sided": known.n_one_sided},
+            "note": sure.sentence,
+        }
 
 
 def tell_all(told: Told, top: int) -> None:
@@ -71,8 +86,8 @@ def tell_all(told: Told, top: int) -> None:
     _tell_shares(told)
     _tell_misses(told, top)
     _tell_room(told)
-    if told.firm is not None:
-        _tell_coefficients(told.firm, told.model)
+    if told.sure is not None:
+        _tell_coefficients(told.sure, told.model)
     if told.one is not None:
         _tell_one(told.one, told.model)
 
@@ -150,36 +165,87 @@ def _tell_room(told: Told) -> None:
     )
 
 
-def _tell_coefficients(firm: Coefficients, model: FittedModel) -> None:
+def _tell_coefficients(sure: CoefficientIntervals, model: FittedModel) -> None:
+    tell("Intervals", sure.sentence)
+    for line in _withheld(sure, model):
+        tell("", line)
+    if not sure.told.any():
+        return
     firsts = [f"{f.name}={f.levels[0]}" for f in model.features.features if len(f.levels) > 1]
     instead = f", or of a word in place of {listed(firsts)}" if firsts else ""
-    clear = firm.clear
     tell(
-        "Firmness",
-        f"{int(clear.sum()):,} of {clear.size:,} coefficients have a 95% interval without 0 "
-        f"({firm.rounds} bootstrap rounds). What makes which variable "
+        "",
+        f"{int(sure.clear.sum()):,} leave out 0. What makes which variable "
         f"{words_for(model.plan).moved}, against its alternatives: the effect of one standard "
         f"deviation of a number{instead}:",
     )
-    rows = _clearest(firm, model)
+    rows = _clearest(sure, model)
     shown = sorted(sorted(rows, key=lambda row: -abs(row[0]))[:EFFECTS], key=rows.index)
     if not rows:
         tell("", "none that is clear.")
         return
-    print(table(["feature", "variable", "effect", "95% interval"], [row[1] for row in shown], 12))
+    interval = f"{100 * sure.level:g}% interval"
+    print(table(["feature", "variable", "effect", interval], [row[1] for row in shown], 12))
     if len(rows) > EFFECTS:
         tell("", f"These are the {EFFECTS} largest of {len(rows):,}; --json lists all.")
 
 
-def _clearest(firm: Coefficients, model: FittedModel) -> list[tuple[float, list[str]]]:
+def _withheld(sure: CoefficientIntervals, model: FittedModel) -> list[str]:
+    """What was taken out of the coefficients, and which have no interval, with the reason."""
+    known, plan, lines = sure.identified, model.plan, []
+    costs = words_for(plan).costs
+    if known.n_unknown:
+        # Rows and bounds that all but a few decisions reach count as always reached here.
+        parts = [
+            part
+            for part, there in (
+                ("equalities", known.n_lines > len(known.fixed)),
+                (
+                    f"limits nearly always reached ({_some(plan.inequalities, known.reached)})",
+                    known.reached.size,
+                ),
+                (
+                    f"variables nearly always at one bound ({_some(plan.variables, known.still)})",
+                    known.still.size,
+                ),
+                (
+                    f"variables without a choice ({_some(plan.variables, known.fixed)})",
+                    known.fixed.size,
+                ),
+            )
+            if there
+        ]
+        lines.append(
+            f"Of {known.n} directions of {words_for(plan).cost} these decisions tell "
+            f"{known.n_told}. What {' and '.join(parts)} leave open is taken out of all {costs}; "
+            "compare them with one another."
+        )
+    hidden = np.flatnonzero(~known.entries)
+    if hidden.size:
+        lines.append(f"No interval, for nothing is left of it: {_some(plan.variables, hidden)}.")
+    names = [str(name) for name, k in zip(model.terms, sure.columns, strict=True) if not k]
+    if names:
+        lines.append(
+            f"No interval, for nothing tells their effects apart: {some(names)} (the same in every "
+            "row, or made of other features)."
+        )
+    return lines
+
+
+def _some(names: Sequence[str], index: np.ndarray) -> str:
+    return some([names[int(i)] for i in index])
+
+
+def _clearest(sure: CoefficientIntervals, model: FittedModel) -> list[tuple[float, list[str]]]:
     """Of every feature the two largest effects that are clear, each with its line of the table."""
-    rows, sign = [], model.plan.sign
+    rows, sign, clear = [], model.plan.sign, sure.clear
+    size = np.where(clear, np.abs(np.nan_to_num(sure.value)), 0.0)
     for k, name in enumerate(model.terms):
-        order = np.argsort(-np.abs(firm.value[:, k]) * firm.clear[:, k], kind="stable")
-        for j in [j for j in order[:2] if firm.clear[j, k]]:
-            interval = _interval(sign, firm.low[j, k], firm.high[j, k])
-            value = float(sign * firm.value[j, k])
-            rows.append((value, [name, model.plan.variables[j], f"{value:+.3f}", interval]))
+        order = np.argsort(-size[:, k], kind="stable")
+        for j in [j for j in order[:2] if clear[j, k]]:
+            interval = _interval(sign, sure.low[j, k], sure.high[j, k])
+            value = float(sign * sure.value[j, k])
+            rows.append((value, [name, model.plan.variables[j], f"{value:+.4g}", interval]))
     return rows
 
 
@@ -211,7 +277,7 @@ def _tell_one(one: OneSample, model: FittedModel) -> None:
 
 def _interval(sign: float, low: float, high: float) -> str:
     a, b = sorted((sign * low, sign * high))
-    return f"{a:+.3f} to {b:+.3f}"
+    return f"{a:+.4g} to {b:+.4g}"
 
 
 def _cost(value: float, size: float) -> str:

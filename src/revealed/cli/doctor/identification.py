@@ -1,11 +1,6 @@
 """Which costs the decisions can tell, and which no decision ever will.
 
-Adding the same amount to every entry of an equality row (a potential) changes the total cost of
-every decision alike, so no decision speaks for or against it. A limit that every decision reaches
-is much like one, in one direction. Entries whose bounds leave no choice have costs that nobody can
-see.
-
-Letters: n variables, m rows.
+Letters: B samples, n variables.
 """
 
 from __future__ import annotations
@@ -13,66 +8,93 @@ from __future__ import annotations
 import numpy as np
 
 from ..._common.words import count
+from ...optimality.identification import LARGEST, Identified, identified
+from ...optimality.sets import OptimalitySet
 from .finding import Case, Finding, Severity, some
-
-RANK_LIMIT = 3_000
-"""Rows beyond which no rank is computed."""
 
 
 def check_identification(case: Case, feasible: np.ndarray) -> list[Finding]:
     """Findings about directions of cost."""
-    problem, n = case.plan.problem, case.plan.problem.n_variables
+    found = _fixed(case)
+    X = case.decisions[feasible]
+    if not len(X) or case.plan.problem.n_variables > LARGEST:
+        return found
+    known = identified(OptimalitySet(case.plan[feasible].problem, X, 0.0, tol=case.tol))
+    return [*found, *_directions(case, known), *_reached(case, known)]
+
+
+def _fixed(case: Case) -> list[Finding]:
     fixed = np.flatnonzero(~case.choice)
-    found = []
-    if fixed.size:
-        names = [case.plan.variables[j] for j in fixed]
-        found.append(
-            Finding(
-                Severity.NOTE,
-                "fixed",
-                f"{count(len(names), 'variable has', 'variables have')} no choice, upper and "
-                f"lower bound are equal: {some(names)}. Their costs cannot be learnt.",
-                "Nothing to do; read nothing into their coefficients.",
-                details={"variables": names},
-            )
+    if not fixed.size:
+        return []
+    names = [case.plan.variables[j] for j in fixed]
+    return [
+        Finding(
+            Severity.NOTE,
+            "fixed",
+            f"{count(len(names), 'variable has', 'variables have')} no choice, upper and "
+            f"lower bound are equal: {some(names)}. Their costs cannot be learnt.",
+            "Nothing to do; read nothing into their coefficients.",
+            details={"variables": names},
         )
-    m = problem.eq_rows.shape[0]
-    if m and max(m, n) <= RANK_LIMIT:
-        rank = int(np.linalg.matrix_rank(problem.eq_rows.matrix(0).toarray()))
-        rows = list(case.plan.equalities)
-        found.append(
-            Finding(
-                Severity.NOTE,
-                "free-directions",
-                f"Of {n} directions of cost, {rank} {'is' if rank == 1 else 'are'} free: along "
-                f"each equality ({some(rows)}) costs may be raised together in proportion to its "
-                f"entries, and no decision changes. The other {n - rank}, and the scale through "
-                "the margin, are what decisions tell.",
-                "Compare costs only within what such shifts leave alone: differences between "
-                "alternatives, not single numbers.",
-                details={"free": rank, "told": n - rank},
-            )
-        )
-    return [*found, *_always_reached(case, feasible)]
+    ]
 
 
-def _always_reached(case: Case, feasible: np.ndarray) -> list[Finding]:
+def _directions(case: Case, known: Identified) -> list[Finding]:
+    """How many directions decisions tell, equality rows and limits always reached counted."""
+    if not (known.n_unknown > len(known.fixed)):
+        return []
+    lines, rays = known.n_lines - len(known.fixed), known.n_one_sided
+    what = (
+        f"Of {known.n - len(known.fixed)} directions of cost these decisions tell {known.n_told}, "
+        "up to a common factor."
+    )
+    if lines:
+        rows = some(list(case.plan.equalities))
+        what += (
+            f" {lines} {'is' if lines == 1 else 'are'} free: along each equality ({rows}) costs "
+            "may be raised together in proportion to its entries, and no decision changes."
+        )
+    if rays:
+        one = len(known.reached) + len(known.still) == 1
+        what += (
+            f" {rays}{' more' if lines else ''} {'is' if rays == 1 else 'are'} known from one side "
+            f"at most: {_one_sided(known)} in every decision, so any cost that makes "
+            f"{'it' if one else 'them'} matter more would do as well."
+        )
+    return [
+        Finding(
+            Severity.NOTE,
+            "free-directions",
+            what,
+            "Compare costs only within what such shifts leave alone: differences between "
+            "alternatives, not single numbers. revealed explain shows costs with these directions "
+            "taken out.",
+            details={"free": lines, "one_sided": rays, "told": known.n_told},
+        )
+    ]
+
+
+def _one_sided(known: Identified) -> str:
+    rows, still = len(known.reached), len(known.still)
+    parts = [count(rows, "limit is reached", "limits are reached")] if rows else []
+    if still:
+        parts.append(count(still, "variable stays at one bound", "variables stay at one bound"))
+    return " and ".join(parts)
+
+
+def _reached(case: Case, known: Identified) -> list[Finding]:
     """Limits that every decision reaches."""
-    X, problem = case.decisions[feasible], case.plan[feasible].problem
-    if not len(X) or not problem.ub_rows.shape[0]:
+    if not known.reached.size:
         return []
-    slack = problem.b_ub - problem.ub_rows.times(X)  # (B, m)
-    close = case.tol * (1.0 + np.abs(np.where(np.isfinite(problem.b_ub), problem.b_ub, 0.0)))
-    reached = np.flatnonzero((slack <= close).all(axis=0))
-    if not reached.size:
-        return []
-    names = [case.plan.inequalities[i] for i in reached]
+    names = [case.plan.inequalities[i] for i in known.reached]
+    one = len(names) == 1
     return [
         Finding(
             Severity.NOTE,
             "always-reached",
             f"{count(len(names), 'limit is', 'limits are')} reached in every decision: "
-            f"{some(names)}. Along {'it' if len(names) == 1 else 'each'} costs may be moved "
+            f"{some(names)}. Along {'it' if one else 'each'} costs may be moved "
             "together, in the direction that makes the limit matter more and in proportion to its "
             "entries, and no decision changes.",
             "Compare costs with one another, not with money: how much the limit itself is worth "
