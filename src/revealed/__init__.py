@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from .problems.cones import SecondOrderCone as SecondOrderCone
     from .problems.cones import SemidefiniteCone as SemidefiniteCone
     from .problems.convex import ConvexProgram as ConvexProgram
+    from .problems.integer import IntegerProgram as IntegerProgram
     from .problems.linear import LinearProgram as LinearProgram
+    from .problems.oracle_problem import OracleProblem as OracleProblem
     from .problems.quadratic import QuadraticProgram as QuadraticProgram
     from .problems.solution import Solution as Solution
     from .problems.solution import SolveStatus as SolveStatus
@@ -75,7 +77,9 @@ _HOMES = {
     "optimality": ("CostForm", "EntryState", "MixedSets", "OptimalitySet", "read_rounded"),
     "problems.cones": ("SecondOrderCone", "SemidefiniteCone"),
     "problems.convex": ("ConvexProgram",),
+    "problems.integer": ("IntegerProgram",),
     "problems.linear": ("LinearProgram",),
+    "problems.oracle_problem": ("OracleProblem",),
     "problems.quadratic": ("QuadraticProgram",),
     "problems.solution": ("Solution", "SolveStatus"),
     "projection": ("Projection", "ProjectionStatus", "project"),
@@ -128,6 +132,8 @@ __all__ = [  # noqa: RUF022
     "LinearProgram",
     "QuadraticProgram",
     "ConvexProgram",
+    "IntegerProgram",
+    "OracleProblem",
     "SecondOrderCone",
     "SemidefiniteCone",
     "problems",

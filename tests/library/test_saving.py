@@ -219,6 +219,7 @@ def test_maps_of_costs_come_back(name, tmp_path):
 def rewritten(folder, change):
     path = folder / "model.json"
     index = json.loads(path.read_text())
+    del index["sha256"]  # let the change through to what stands behind
     change(index)
     path.write_text(json.dumps(index))
 
@@ -322,9 +323,11 @@ def test_changed_bytes_never_crash_the_loader(tmp_path):
         changed[rng.integers(len(whole))] = rng.integers(32, 127)
         path.write_bytes(bytes(changed))
         try:
-            again = rv.load(folder)
+            rv.load(folder)
         except InputError:
             refused += 1
-        else:
-            assert np.array_equal(again.predict_cost(Z), est.predict_cost(Z))
-    assert refused > 20
+        else:  # white space, or the same once more
+            index = json.loads(bytes(changed))
+            index.pop("sha256", None)
+            assert index == {k: v for k, v in json.loads(whole).items() if k != "sha256"}
+    assert refused > 200

@@ -38,6 +38,11 @@ BENCHES = {
         "compare our defaults with the Fenchel-Young loss on noisy and on exact decisions",
         "revealed bench noise --seeds 20",
     ),
+    "integer": Command(
+        "revealed_experiments.bench.integer.command",
+        "learn knapsacks and tours from whole decisions, beside SPO+ and PFYL",
+        "revealed bench integer --problems knapsack --seeds 3",
+    ),
     "scale": Command(
         "revealed_experiments.bench.scale",
         "fit from Parquet tables of up to a million decisions, with time and memory",

@@ -246,13 +246,20 @@ class Evaluator:
         self, model: CostModel, features: Any, index: np.ndarray, draw: np.ndarray
     ) -> tuple[np.ndarray, Any, Projection]:
         """Some samples, each with one of its draws: costs (b, n), their sets, their projections."""
-        costs, own = model.cost(features), self.sets[index]
-        if self._half is not None:
-            sign = np.where(draw < len(self._half), 1.0, -1.0)[:, None]
-            costs = costs + sign * self._half[draw % len(self._half), index]
+        costs, own = self.costs(model, features, index, draw), self.sets[index]
         self.projections += len(index)
         start = self._last_multipliers(index, draw)
         return costs, own, project(costs, own, warm_start=start, threads=self.threads)
+
+    def costs(
+        self, model: CostModel, features: Any, index: np.ndarray, draw: np.ndarray
+    ) -> np.ndarray:
+        """(b, n) of some samples, each with one of its draws."""
+        costs = model.cost(features)
+        if self._half is None:
+            return costs
+        sign = np.where(draw < len(self._half), 1.0, -1.0)[:, None]
+        return costs + sign * self._half[draw % len(self._half), index]
 
     def _last_multipliers(self, index: np.ndarray, draw: np.ndarray) -> np.ndarray | None:
         """(b, m) those of some samples, each with one of its draws; None before there are any."""

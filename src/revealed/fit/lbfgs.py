@@ -23,6 +23,7 @@ from .bound import lower_bound
 from .certificate import Certificate, Convergence, describe
 from .contexts import check_data
 from .curvature import has_metric, price_of_metric, sampled_metric
+from .cuts import minimize_over_cuts, needs_cuts
 from .decisions import counting
 from .evaluation import DistanceLoss, Evaluator
 from .history import History, StopReason
@@ -110,6 +111,12 @@ def lbfgs(
         check_data(len(Z), sets)
         Z, sets, _ = counting(Z, sets)
         features = model.prepare(Z, sets.n_parameters, weights=sets.weights)
+    if evaluator is None and needs_cuts(sets):
+        options = {"monitor": monitor, "verbose": verbose}
+        return minimize_over_cuts(
+            lbfgs, model, features, sets, loss=loss, max_iter=max_iter, tol=tol, threads=threads,
+            **options,
+        )  # fmt: skip
     evaluator = evaluator or Evaluator(sets, loss, cache=True, threads=threads)
     # Threads of the linear algebra wait for work in a loop, on the cores that projections use.
     with (

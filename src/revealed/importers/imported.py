@@ -15,6 +15,7 @@ import numpy as np
 from .._common.arrays import as_costs, to_float64
 from ..errors import InputError, MissingDependencyError, ShapeError
 from ..optimality.cost_form import CostForm
+from ..problems.integer import IntegerProgram
 from ..problems.linear import LinearProgram
 from ..problems.quadratic import QuadraticProgram
 from .completion import Completion
@@ -76,6 +77,15 @@ class ImportedModel:
         if self.completion is None:
             return self.variable_names
         return tuple(self.variable_names[j] for j in self.completion.own)
+
+    @property
+    def integer_problem(self) -> IntegerProgram:
+        """The problem with its whole variables whole; `problem` is its relaxation."""
+        if not isinstance(self.problem, LinearProgram):
+            raise InputError(
+                f"{self.source} has a quadratic objective; whole variables go with linear costs."
+            )
+        return IntegerProgram.of(self.problem, self.integer)
 
     def objective(self, decisions: Any) -> np.ndarray:
         """(B,): the model's own objective of decisions (B, n), in its own sense."""

@@ -15,6 +15,7 @@ from torch import Tensor
 from .._common.checks import positive_int
 from ..errors import InputError
 from ..problems.linear import LinearProgram
+from ..problems.protocol import LinearObjective
 from ._options import check_floor, check_positive, raised
 from ._stream import NormalStream
 from .base import Batch, DecisionLoss
@@ -54,6 +55,7 @@ class PerturbingLoss(RandomLoss):
     """Looks at decisions under the predicted costs with Gaussian noise, c + sigma xi."""
 
     works_on_device = True
+    accepts = LinearObjective
 
     def __init__(
         self,

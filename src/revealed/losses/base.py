@@ -27,7 +27,7 @@ from .._common.device import as_device_costs, is_cuda
 from ..errors import InputError, ShapeError
 from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
-from ..problems.protocol import check_problem, check_same_shape
+from ..problems.protocol import Problem, check_problem, check_same_shape
 from ..problems.solution import SolveStatus
 from ..projection.triton import DeviceSets
 from ._device import with_device_weights
@@ -73,14 +73,15 @@ class DecisionLoss(torch.nn.Module):
     """How many forward problems a step solves for each sample, in words."""
     works_on_device: ClassVar[bool] = False
     """Whether `per_sample` takes batches that are on a GPU; others get a copy on the CPU."""
-    linear_only: ClassVar[bool] = True
-    """Whether the loss is about linear programs; other problems are refused then."""
+    accepts: ClassVar[type] = LinearProgram
+    """What problems the loss is about, others are refused: LinearProgram where it reads rows,
+    LinearObjective where it only asks for decisions, Problem where it only projects."""
     needs_true_costs: bool = False
     """Whether `true_costs` must be given: such a loss cannot learn from decisions alone."""
 
     def __init__(self, problem: LinearProgram, *, reduction: str = "mean") -> None:
         super().__init__()
-        check_kind(problem, linear_only=self.linear_only)
+        check_kind(problem, self.accepts)
         check_reduction(reduction)
         self.problem, self.reduction = problem, reduction
 
@@ -168,7 +169,8 @@ class DecisionLoss(torch.nn.Module):
         if isinstance(decisions, OptimalitySet):
             check_same_shape(decisions.problem, self.problem)
             x = np.require(decisions.decisions, requirements="W")  # as torch insists
-            return decisions.rows, torch.from_numpy(x).to(device), decisions
+            problem: Any = decisions.problem  # one of those that the loss accepts
+            return problem, torch.from_numpy(x).to(device), decisions
         problem = own_instances(self.problem, index, size)
         x = as_tensor64(decisions, self.problem.n_variables, "decisions", device)
         return problem, x, None
@@ -198,13 +200,14 @@ def decide(problem: LinearProgram, costs: Tensor, size: int) -> Tensor:
 # --- checks --------------------------------------------------------------------------------------
 
 
-def check_kind(problem: Any, *, linear_only: bool = True) -> None:
-    """Refuse what is not a problem, and all but a LinearProgram where only that will do."""
-    if not linear_only:
+def check_kind(problem: Any, accepts: type = LinearProgram) -> None:
+    """Refuse what is not a problem, and all but those of the class that is needed."""
+    if accepts is Problem:
         check_problem(problem)
-    elif not isinstance(problem, LinearProgram):
+    elif not isinstance(problem, accepts):
+        what = "a LinearProgram" if accepts is LinearProgram else "a problem of linear costs"
         raise InputError(
-            f"`problem` must be a LinearProgram; got {type(problem).__name__}. "
+            f"`problem` must be {what}; got {type(problem).__name__}. "
             "Build one with rv.LinearProgram(...) or from rv.problems. For other problems there "
             "is ProjectionLoss."
         )

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from .._common.arrays import as_costs, to_float64
+from .._common.checks import check_whole
 from .._common.device import is_cuda
 from ..errors import InputError
 from ..optimality.cost_form import CostForm
@@ -88,6 +89,11 @@ class ProjectionLoss(DecisionLoss):
     predicted are parameters (B, p). Sets of several problems (`OptimalitySet.concatenate`) take
     costs filled up to the longest. Samples count as much as the `weights` of their sets say.
 
+    For an IntegerProgram or OracleProblem a projection asks the oracle until it is exact.
+    `max_calls=1` asks once for each sample of a step, and takes the distance from the costs that
+    explain the decision against all alternatives found so far: at most the true one, and equal to
+    it once no alternative is missing. `unsolved` counts the steps of samples that were not.
+
     Costs on a GPU are dealt with there. With `device_sets = sets.to("cuda")` and
     `loss_fn(net(z[i]), device_sets[i], index=i)` nothing goes to the host and back, the warm starts
     live on the device, and after a first call the step can be captured in a CUDA graph. Unsolved
@@ -97,7 +103,7 @@ class ProjectionLoss(DecisionLoss):
 
     name = "projection"
     oracle_calls = "none"
-    linear_only = False
+    accepts = Problem
 
     def __init__(
         self,
@@ -109,14 +115,17 @@ class ProjectionLoss(DecisionLoss):
         delta: float = 1.0,
         reduction: str = "mean",
         warm_start: bool = True,
+        max_calls: int | None = None,
         threads: int | None = None,
     ) -> None:
+        if max_calls is not None:
+            check_whole(max_calls, "max_calls", 1)
         super().__init__(problem, reduction=reduction)  # pyright: ignore[reportArgumentType]
         check_power(power)
         check_delta(delta)
         self.margin, self.form = _one_margin(margin), form
         self.power, self.delta = power, float(delta)
-        self.warm_start, self.threads = warm_start, threads
+        self.warm_start, self.threads, self.max_calls = warm_start, threads, max_calls
         self._memory, self._seen = Memory(), _Seen()
         self._device = OnDevice()
 
@@ -162,7 +171,9 @@ class ProjectionLoss(DecisionLoss):
         sets = self._sets(decisions, index, len(q))
         self._look_for_trivial_cost(sets)
         q = padded(q, sets) if isinstance(sets, MixedSets) else q
-        if keys is None or not self.warm_start:
+        if self.max_calls is not None:
+            p = project(q, sets, max_iter=self.max_calls, threads=self.threads)
+        elif keys is None or not self.warm_start:
             p = project(q, sets, threads=self.threads)
         else:
             places = self._memory.places(keys)
@@ -267,7 +278,7 @@ class ProjectionLoss(DecisionLoss):
         refuse_empty(p)
         missed = int((~p.solved).sum())
         self._seen.unsolved += missed
-        if not self._seen.has_warned:
+        if not self._seen.has_warned and self.max_calls is None:
             self._seen.has_warned = True
             _warn_unsolved(p, missed, "counted in `unsolved` and not reported again")
 

@@ -11,10 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._common.checks import positive_int
+from .._common.checks import check_whole, positive_int
 from ..errors import InputError
 from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
+from ..problems.protocol import LinearObjective
 from ..projection import project
 from ..projection.distance import check_delta, check_power, length_of, value_and_gradient
 from ..projection.triton import on_device, project_on_device
@@ -41,12 +42,16 @@ class SmoothedProjectionLoss(RandomLoss):
     line search on full batches needs. `margin=None` takes the margin of the sets it is given (0.5
     for raw decisions); any other value must agree with theirs.
 
+    For whole decisions `max_calls` is the most questions to the oracle for each draw of a step, as
+    in `ProjectionLoss`.
+
     Needs no true costs. No oracle call; `n_samples` projections for each sample.
     """
 
     name = "smoothed"
     oracle_calls = "none"
     works_on_device = True
+    accepts = LinearObjective
 
     def __init__(
         self,
@@ -59,15 +64,18 @@ class SmoothedProjectionLoss(RandomLoss):
         delta: float = 1.0,
         seed: int = 0,
         fixed: bool = False,
+        max_calls: int | None = None,
         threads: int | None = None,
         reduction: str = "mean",
     ) -> None:
         super().__init__(problem, seed=seed, reduction=reduction)
         check_power(power)
         check_delta(delta)
+        if max_calls is not None:
+            check_whole(max_calls, "max_calls", 1)
         self.margin = None if margin is None else check_margin(margin)
         self.power, self.delta, self.fixed = power, float(delta), fixed
-        self.threads = threads
+        self.threads, self.max_calls = threads, max_calls
         self.sigma = check_positive(sigma, "sigma")
         self.n_samples = positive_int(n_samples, "n_samples")
 
@@ -99,7 +107,10 @@ class SmoothedProjectionLoss(RandomLoss):
         """Values and gradients of K rounds of the samples."""
         sets, q = self._sets(batch), costs.numpy()
         own = sets[np.tile(np.arange(len(sets)), self.n_samples)]
-        p = project(q, own, threads=self.threads)
+        if self.max_calls is None:
+            p = project(q, own, threads=self.threads)
+        else:
+            p = project(q, own, max_iter=self.max_calls, threads=self.threads)
         each = value_and_gradient(q, p, length_of(q, own.margins), self.power, self.delta)
         return torch.from_numpy(each[0]), torch.from_numpy(each[1])
 

@@ -17,7 +17,7 @@ from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet
 from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram, check_pairs
-from ..problems.protocol import Problem, check_problem, check_same_shape
+from ..problems.protocol import LinearObjective, Problem, check_problem, check_same_shape
 from ..problems.solution import SolveStatus
 from .sameness import SAME
 
@@ -112,9 +112,10 @@ def tolerance_of(decisions: Any) -> float:
 
 def _check_problem(problem: Any, linear: bool) -> None:
     check_problem(problem)
-    if linear and not isinstance(problem, LinearProgram):
+    if linear and not isinstance(problem, LinearObjective):
         raise InputError(
-            "This metric measures decisions by <c, x> and so needs a LinearProgram; got "
+            "This metric measures decisions by <c, x> and so needs a problem of such costs, a "
+            "LinearProgram or an IntegerProgram; got "
             f"{type(problem).__name__}. `decision_loss`, `exact` and `in_set` are for any problem, "
             "and `problem.objective` tells what a decision is worth."
         )

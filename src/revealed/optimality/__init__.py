@@ -3,6 +3,7 @@
 protocol        what any batch of cost sets offers, and who serves which kind
 sets            `OptimalitySet`: the sets of a batch of decisions
 kinds           what they hold: plain costs, or parameters behind costs
+integer         what they hold of whole decisions (`alternatives`: feasible decisions found so far)
 active_set      which bounds and rows hold with equality at a decision
 cost_form       costs that come from fewer parameters
 mixed           sets of different problems in one batch
@@ -12,6 +13,7 @@ identification  which directions of cost the decisions of a data set tell
 rounding        rounded decisions, and the vertices they stand for (`precision`, `vertices`)
 """
 
+from ..problems.integer import IntegerProgram
 from ..problems.protocol import SmoothProblem
 from .active_set import EntryState as EntryState
 from .cost_form import CostForm as CostForm
@@ -25,3 +27,4 @@ from .rounding import read_rounded as read_rounded
 from .sets import OptimalitySet as OptimalitySet
 
 READERS.register(SmoothProblem, read_conditions)
+READERS.register(IntegerProgram, "revealed.optimality.integer:read_alternatives")

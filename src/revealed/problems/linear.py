@@ -18,7 +18,7 @@ from .._common.arrays import Choice, as_choice, as_costs, count_of, to_float64
 from .._common.records import Record
 from .._common.rows import Rows, frozen
 from ..errors import InputError, ShapeError
-from .protocol import SmoothProblem, Tangent
+from .protocol import LinearObjective, SmoothProblem, Tangent
 from .solution import Solution
 
 PART = 65_536
@@ -45,7 +45,7 @@ class Sliced(Protocol):
     def take(self, index: Choice) -> Any: ...
 
 
-class LinearProgram(Record, SmoothProblem):
+class LinearProgram(Record, SmoothProblem, LinearObjective):
     """A linear program in general form, or a batch of them, waiting for costs.
 
     Matrices are dense or scipy.sparse, shared by all instances or one for each: a (B, m, n) array

@@ -1,7 +1,9 @@
 """What a forward problem offers, and all that the rest of the library relies on.
 
-    Problem         decisions of minimum cost, and whether a decision is feasible
-    SmoothProblem   decisions that multipliers explain: an objective and constraints with gradients
+    Problem           decisions of minimum cost, and whether a decision is feasible
+    LinearObjective   what is predicted is a cost for each variable, and a decision costs <c, x>
+    SmoothProblem     decisions that multipliers explain: an objective and constraints with
+                      gradients
 
 A new kind of problem is a class with these members and a registered oracle. Subclass the protocol
 to have what is written out here; a class that only has the members serves as well. Letters: B
@@ -82,6 +84,14 @@ class Problem(Protocol):
     def __getitem__(self, index: Any) -> Self:
         """The problem of the chosen instances: an integer, slice, mask or integer array."""
         ...
+
+
+@runtime_checkable
+class LinearObjective(Problem, Protocol):
+    """A problem in which what is predicted is a cost for each variable, and a decision x costs
+    <c, x>: what regret, accuracy and losses that only ask an oracle need to know."""
+
+    costs_are_linear: bool = True
 
 
 class Tangent(NamedTuple):

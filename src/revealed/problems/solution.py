@@ -60,3 +60,15 @@ class Solution:
 
     def __len__(self) -> int:
         return len(self.status)
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerSolution(Solution):
+    """Decisions of an integer problem, with what was found where the optimum was not proved."""
+
+    incumbent: Any
+    """(B, n) the best feasible decision found, the optimum where the status is OPTIMAL; NaN where
+    none was found. It has been checked."""
+    bound: Any
+    """(B,) no feasible decision costs less than this, -inf where nothing is known: the objective
+    where the status is OPTIMAL, else what the solver proved before it stopped."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from .._common.arrays import Choice
 
@@ -103,3 +105,54 @@ class MatchingStructure:
 
     def take(self, index: Choice) -> MatchingStructure:
         return self
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryKnapsackStructure:
+    """Choose items, each whole or not at all, within every budget: weights x <= capacities."""
+
+    weights: np.ndarray
+    """(k, n) float64, not negative."""
+    capacities: np.ndarray
+    """(k,) float64, or (B, k) when they differ by instance; not negative."""
+
+    @property
+    def n_instances(self) -> int | None:
+        return None  # the capacities are those of the rows, and chosen with them
+
+    def take(self, index: Choice) -> BinaryKnapsackStructure:
+        return self
+
+    def violation(self, X: np.ndarray) -> np.ndarray:
+        """The rows say it all."""
+        return np.zeros(len(X))
+
+
+@dataclass(frozen=True, eq=False)
+class TourStructure:
+    """One tour through all nodes: variable e is whether the tour uses the edge between nodes
+    tails[e] < heads[e] of the complete graph, in the order of `np.triu_indices(n_nodes, 1)`."""
+
+    n_nodes: int
+    tails: np.ndarray
+    """(E,) int64; `heads` likewise."""
+    heads: np.ndarray
+
+    @property
+    def n_instances(self) -> int | None:
+        return None
+
+    def take(self, index: Choice) -> TourStructure:
+        return self
+
+    def violation(self, X: np.ndarray) -> np.ndarray:
+        """(B,): 1 where the chosen edges are several tours instead of one."""
+        return np.array([float(self._parts(x) > 1) for x in X])
+
+    def _parts(self, x: np.ndarray) -> int:
+        used = x > 0.5
+        graph = sparse.coo_array(
+            (np.ones(used.sum()), (self.tails[used], self.heads[used])),
+            shape=(self.n_nodes, self.n_nodes),
+        )
+        return csgraph.connected_components(graph, directed=False)[0]

@@ -3,6 +3,7 @@
 Who projects onto which kind of sets; each entry is loaded when it is first needed.
 """
 
+from ..optimality.integer import IntegerCosts
 from ..optimality.kinds import Parameters, PlainCosts
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import PREPARATIONS, PROJECTORS, UPLOADS
@@ -12,6 +13,7 @@ from .result import ProjectionStatus as ProjectionStatus
 
 PROJECTORS.register(PlainCosts, "revealed.projection.plain:project_plain")
 PROJECTORS.register(Parameters, "revealed.projection.parametric.dispatch:project_parameters")
+PROJECTORS.register(IntegerCosts, "revealed.projection.cutting_planes.project:project_integer")
 PROJECTORS.register(MixedSets, "revealed.projection.mixed:project_mixed")
 
 PREPARATIONS.register(Parameters, "revealed.projection.lifting:lift")

@@ -74,6 +74,7 @@ def value_and_gradient(
     q: Any, p: Projection, size: Any, power: int | str, delta: float
 ) -> tuple[Any, Any]:
     """Values (B,) and gradients (B, n) of the samples; `size`, from `length_of`, is for power 1."""
+    p = p.relaxed
     outside = p.distance > INSIDE * size if power == 1 else None
     value, factor = _FORMS[power](p.distance, outside, delta)
     residual = q - p.point

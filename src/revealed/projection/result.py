@@ -23,6 +23,7 @@ class ProjectionStatus(IntEnum):
     EMPTY = 4
     OUT_OF_RANGE = 5
     UNQUALIFIED = 6
+    UNPROVED = 7
 
     @property
     def sentence(self) -> str:
@@ -48,6 +49,9 @@ _SENTENCES = {
     "(Slater's condition was not established). The point is the nearest cost that multipliers "
     "explain, but other costs, even nearer ones, may explain the decision too. Check that "
     "constraints do not merely touch each other.",
+    ProjectionStatus.UNPROVED: "The oracle did not prove that no other decision is cheaper: it "
+    "stopped early, failed, or returned a decision that costs more than one known to be feasible. "
+    "`lower_bound` holds all the same. Allow more time, or check the oracle.",
 }
 
 
@@ -91,7 +95,30 @@ class Projection:
     def each(self, function: Callable[[Any], Any]) -> Projection:
         """The same projection with `function` applied to every array."""
         parts = (getattr(self, name) for name in self.__dataclass_fields__)
-        return Projection(*(None if part is None else function(part) for part in parts))
+        return type(self)(*(None if part is None else function(part) for part in parts))
+
+    @property
+    def relaxed(self) -> Projection:
+        """What losses take: this, or the nearest point of a larger set where only that is known."""
+        return self
+
+
+@dataclass(frozen=True)
+class IntegerProjection(Projection):
+    """Onto sets of whole decisions: `point` is the nearest cost known to be in the set, and
+    `outer`, which is nearer, explains the decision against all alternatives found so far. They are
+    the same where `solved`: the oracle then proved that no alternative is left out."""
+
+    outer: Any = None
+    """(B, n) at the distance `lower_bound`."""
+    calls: Any = None
+    """(B,) of the oracle."""
+
+    @property
+    def relaxed(self) -> Projection:
+        """The projection onto the outer set; its distance is convex in the costs, and at most the
+        distance from the set."""
+        return replace(self, point=self.outer, distance=self.bound)
 
 
 ARRAYS = tuple(name for name in Projection.__dataclass_fields__ if name != "bound")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from ...problems.linear import LinearProgram
+from ...problems.protocol import LinearObjective
 from .._options import check_criterion, check_floor, check_positive, judge, raised
 from ..base import Batch, DecisionLoss
 
@@ -34,6 +35,7 @@ class BlackboxLoss(DecisionLoss):
     name = "bb"
     oracle_calls = "two"
     works_on_device = True
+    accepts = LinearObjective
 
     def __init__(
         self,

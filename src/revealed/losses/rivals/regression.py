@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from ...problems.protocol import LinearObjective
 from ..base import Batch, DecisionLoss
 
 
@@ -25,6 +26,7 @@ class RegressionLoss(DecisionLoss):
     name = "two-stage"
     oracle_calls = "none"
     works_on_device = True
+    accepts = LinearObjective
     needs_true_costs = True
 
     def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from ...problems.linear import LinearProgram
+from ...problems.protocol import LinearObjective
 from .._options import check_floor, raised
 from ..base import Batch, DecisionLoss
 
@@ -33,6 +34,7 @@ class SPOPlusLoss(DecisionLoss):
     name = "spo+"
     oracle_calls = "one"
     works_on_device = True
+    accepts = LinearObjective
     needs_true_costs = True
 
     def __init__(

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ...errors import InputError
 from ...problems.linear import LinearProgram
+from ...problems.protocol import LinearObjective
 from .._options import check_criterion, judge
 from ..base import Batch, DecisionLoss
 
@@ -43,6 +44,7 @@ class StraightThroughLoss(DecisionLoss):
     name = "st"
     oracle_calls = "one"
     works_on_device = True
+    accepts = LinearObjective
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Knapsacks: choose fractions of items, at most one of each, within the capacity."""
+"""Knapsacks: choose items, or fractions of them, at most one of each, within the capacity."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from ..._common.arrays import to_float64
 from ..._common.rows import frozen
 from ...errors import InputError, ShapeError
+from ..integer import IntegerProgram
 from ..linear import LinearProgram
-from ..structures import KnapsackStructure, StandardKnapsackStructure
+from ..structures import BinaryKnapsackStructure, KnapsackStructure, StandardKnapsackStructure
 
 
 def knapsack(weights: Any, capacity: Any) -> LinearProgram:
@@ -54,6 +55,22 @@ def standard_form_knapsack(weights: Any, capacity: Any) -> LinearProgram:
     A[1:, :n] = A[1:, n + 1 :] = np.eye(n)
     structure = StandardKnapsackStructure(frozen(weights.copy()), frozen(np.array(room)))
     return LinearProgram(A_eq=A, b_eq=np.r_[room, np.ones(n)], lb=0.0, structure=structure)
+
+
+def binary_knapsack(weights: Any, capacities: Any) -> IntegerProgram:
+    """0/1 knapsack: minimize <c, x> with weights x <= capacities, each item whole or left out.
+
+    Costs are minimized, so an item of value v has cost -v. `weights` is (k, n) for k budgets, or
+    (n,) for one; `capacities` a scalar, (k,), or (B, k) for budgets of each instance, of at least
+    0: leaving out everything is feasible. Solved by branch and bound.
+    """
+    weights = _checked_weights(weights)
+    b_ub = _right_hand_side(capacities, weights)
+    if (b_ub < 0).any():
+        raise InputError(f"`capacities` must be at least 0; got {b_ub.min()}.")
+    rows = np.atleast_2d(weights)
+    structure = BinaryKnapsackStructure(frozen(rows.copy()), frozen(np.array(b_ub)))
+    return IntegerProgram(A_ub=rows, b_ub=b_ub, lb=0.0, ub=1.0, structure=structure)
 
 
 def _checked_weights(weights: Any) -> np.ndarray:

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from revealed.cli.commands.options import positive
 from revealed.errors import InputError
 
 from ..record import surroundings
-from ..tables import Table, positive, show
+from ..tables import Table, show
 from .runs import DIVERGED, FAILED, FINISHED, OURS, Run, RunConfig, rounded
 
 if TYPE_CHECKING:

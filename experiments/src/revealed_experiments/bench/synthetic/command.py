@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from revealed.cli.commands.options import positive
 from revealed.errors import InputError
 
 from ..record import surroundings
@@ -21,7 +22,7 @@ from ..sweeps.run_one import add_where
 from ..sweeps.runs import FAILED, Run, RunConfig, pack_runs, read_runs, set_aside, write_whole
 from ..sweeps.runs import rounded as as_plain
 from ..sweeps.sweep import sweep
-from ..tables import positive, show, show_targets
+from ..tables import show, show_targets
 from .experiments import PARTS, Part, experiment, with_settings
 from .tables import tables, targets
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from revealed.cli.commands.options import number, positive
 from revealed.errors import InputError
 
 from ..record import available_cores, chosen_device
@@ -21,7 +22,7 @@ from ..sweeps.choose import chosen
 from ..sweeps.progress import clock
 from ..sweeps.runs import FAILED, UNFINISHED, Run, pack_runs, read_runs
 from ..synthetic.experiments import Part
-from ..tables import positive, show, show_targets
+from ..tables import show, show_targets
 from .choice import joined, read_picks
 from .data import prepare
 from .folder import enter, write_facts
@@ -66,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--compile", action="store_true", help="networks through torch.compile")
     option("--device", metavar="NAME", help="cuda where there is one, else cpu")
     option("--jobs", type=positive, metavar="N", help="runs at a time (cores; on a GPU 4)")
-    option("--time-limit", type=float, metavar="SECONDS", help="end before; unfinished runs go on")
+    option("--time-limit", type=number, metavar="SECONDS", help="end before; unfinished runs go on")
     option("--data", type=Path, metavar="DIR", help="where drawn pictures are kept (OUT/data)")
     option(
         "--out",

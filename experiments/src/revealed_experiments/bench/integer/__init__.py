@@ -1,0 +1,1 @@
+"""Whole decisions: knapsacks and tours drawn as PyEPO draws them."""

@@ -1,0 +1,156 @@
+"""Ask for decisions that a cost makes cheaper than the observed one: those known, then the oracle.
+
+Costs here are those of the cone (see `optimality.integer`): without the margin's part. A cost p is
+asked about with a little of g added, by which every other decision becomes dearer in proportion to
+its distance. So an exact oracle breaks ties in favor of the observed decision, and says with it
+that p plus this little is in the cone. Letters: R rows, n entries.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...optimality.alternatives import RECENT
+from ...optimality.integer import IntegerCosts
+from ...problems.oracle_problem import OracleProblem
+from ...problems.solution import SolveStatus
+
+TIE = 1e-10
+"""Of the largest cost: how much of g is added."""
+AUDIT = 1e-3
+"""The same in a second question, to a caller's own oracle that answered with another decision."""
+VIOLATED = 1e-9
+"""Of |p| |x - x*|: a decision cheaper by less counts as tied."""
+EXACT = 1e-7
+"""The same for an oracle's optimum that costs more than the observed decision: within the accuracy
+of a solver, or wrong."""
+
+
+ROUNDING = 1e-12
+"""Of |p| |x*|: differences that come from the last digits of decisions."""
+
+
+class Answers(NamedTuple):
+    """Of R questions."""
+
+    added: np.ndarray
+    """(R,) bool: a decision that is cheaper than the observed one was found, and is a new cut."""
+    proved: np.ndarray
+    """(R,) bool: the oracle says that there is none."""
+    missing: np.ndarray
+    """(R,) by how much there may be a cheaper decision, under p plus `tilt` g; inf if not known."""
+    tilt: np.ndarray
+    """(R,)"""
+    calls: np.ndarray
+    """(R,) of the oracle."""
+
+
+def cut_with_known(p: np.ndarray, kind: IntegerCosts, used: np.ndarray) -> np.ndarray:
+    """(R,) bool: a decision found before is cheaper under p (R, n) than the observed one, and is a
+    cut beyond those `used` (R,)."""
+    added = np.zeros(len(p), bool)
+    for group in np.unique(kind.group):
+        here = np.flatnonzero(kind.group == group)
+        rows = kind.alternatives.points[group].rows
+        first = max(0, len(rows) - RECENT)
+        value = p[here] @ rows[first:].T
+        best = value.argmin(axis=1)
+        steps = rows[first + best] - kind.observed[here]
+        lower = are_cheaper(p[here], steps, kind.observed[here])
+        for r, place in zip(here[lower], first + best[lower], strict=True):
+            added[r] = kind.alternatives.cut(int(kind.number[r]), int(place)) >= used[r]
+    return added
+
+
+def are_cheaper(p: np.ndarray, steps: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """(R,) bool: whether other decisions, `steps` (R, n) from the observed ones, cost less than
+    these under p (R, n), by more than rounding."""
+    return np.einsum("ij,ij->i", p, steps) < -_allowed(VIOLATED, p, steps, observed)
+
+
+def _allowed(share: float, p: np.ndarray, steps: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """(R,) differences in cost that mean nothing."""
+    size = np.linalg.norm(p, axis=1)
+    moved, length = np.linalg.norm(steps, axis=1), np.linalg.norm(observed, axis=1)
+    return size * (share * moved + ROUNDING * length)
+
+
+def ask(
+    p: np.ndarray,
+    kind: IntegerCosts,
+    used: np.ndarray,
+    seconds: float | None,
+    threads: int | None,
+) -> Answers:
+    """Ask the oracle about costs p (R, n), none of them 0, nearest among `used` (R,) cuts each."""
+    found = _asked(p, kind, used, TIE, seconds, threads)
+    if isinstance(kind.problem, OracleProblem):
+        _audit(p, kind, used, found, seconds, threads)
+    return found
+
+
+def _audit(
+    p: np.ndarray,
+    kind: IntegerCosts,
+    used: np.ndarray,
+    found: Answers,
+    seconds: float | None,
+    threads: int | None,
+) -> None:
+    """Take proofs of a caller's function back that fail a question whose answer is known.
+
+    Under costs g nothing is as cheap as the observed decision, and no more under p plus a little
+    of g once that decision is optimal under p. The first is asked once for each decision, the
+    second where the function answered p with another decision: it may be what it always says.
+    """
+    can = found.proved & (kind.least > 0)
+    new = [r for r in np.flatnonzero(can) if int(kind.number[r]) not in kind.alternatives.confirmed]
+    if new:
+        some = kind.take(np.array(new), kind.problem)
+        answer = kind.problem.solve(some.direction, time_limit=seconds, threads=threads)
+        found.calls[new] += 1
+        same = np.all(np.asarray(answer.incumbent) == some.observed, axis=1)
+        kind.alternatives.confirmed.update(some.number[same].tolist())
+        found.proved[np.array(new)[~same]] = False
+    doubtful = np.flatnonzero(found.proved & (found.missing != 0.0) & can)
+    if doubtful.size:
+        some = kind.take(doubtful, kind.problem)
+        again = _asked(p[doubtful], some, used[doubtful], AUDIT, seconds, threads)
+        found.calls[doubtful] += again.calls
+        found.added[doubtful] = again.added
+        found.proved[doubtful] &= again.proved & ~again.added
+
+
+def _asked(
+    p: np.ndarray,
+    kind: IntegerCosts,
+    used: np.ndarray,
+    share: float,
+    seconds: float | None,
+    threads: int | None,
+) -> Answers:
+    tilt = share * np.abs(p).max(axis=1)
+    costs = p + tilt[:, None] * kind.direction
+    answer = kind.problem.solve(costs, time_limit=seconds, threads=threads, start=kind.observed)
+    X: Any = np.asarray(answer.incumbent)
+    own, there = kind.observed, np.isfinite(X).all(axis=1)
+    optimal = there & (np.asarray(answer.status) == SolveStatus.OPTIMAL)
+    steps = np.where(there[:, None], X - own, 0.0)
+    own_cost = np.einsum("ij,ij->i", costs, own)
+    gain = -np.einsum("ij,ij->i", costs, steps)
+    # An optimum that costs more than a decision that is feasible.
+    wrong = optimal & (gain < -_allowed(EXACT, costs, steps, own))
+    lower = there & ~wrong & are_cheaper(p, steps, own)
+    proved = optimal & ~wrong & ~lower
+    # Other decisions may be tied, or within the accuracy of a solver.
+    tied = np.where(steps.any(axis=1), np.maximum(gain, np.finfo(float).tiny), 0.0)
+    missing = np.maximum(own_cost - np.asarray(answer.bound), 0.0)
+    missing = np.where(wrong, np.inf, np.where(proved, tied, missing))
+    added = np.zeros(len(p), bool)
+    for r in np.flatnonzero(lower):
+        place = kind.alternatives.add(int(kind.group[r]), np.ascontiguousarray(X[r]))
+        # A cut in use that is violated all the same: the oracle and the cone disagree.
+        added[r] = kind.alternatives.cut(int(kind.number[r]), place) >= used[r]
+    return Answers(added, proved, missing, tilt, np.ones(len(p), np.int64))
