@@ -162,6 +162,8 @@ def test_the_figures_are_those_of_the_metrics():
                 "decision_loss": rv.metrics.decision_loss(data.problem, **given).mean(),
                 "estimate_loss": rv.metrics.estimate_loss(data.problem, **given, **truth).mean(),
                 "relative_regret": rv.metrics.relative_regret(data.problem, **given, **truth),
+                "gamma": rv.metrics.suboptimality(data.problem, **given).mean(),
+                "gamma_relative": rv.metrics.relative_suboptimality(data.problem, **given).mean(),
             }
         )
 

@@ -23,7 +23,7 @@ from revealed.fit import (
     erm,
     pocs,
 )
-from revealed.losses import SPOPlusLoss
+from revealed.losses import SPOPlusLoss, make_loss
 
 METHODS = ["armijo", "preconditioned", "sgd", "adam", "adagrad"]
 PROBLEM = rv.problems.grid_shortest_path(4, 4, directed="right-down")
@@ -412,3 +412,12 @@ def test_a_sample_of_weight_0_is_as_if_it_were_not_there(optimizer):
                 optimizer=optimizer,
             )
         assert (models[0].coef == models[1].coef).all()
+
+
+def test_a_loss_that_measures_no_distance_shows_its_own_value(capsys):
+    Z, sets = routes()
+    loss = make_loss("pfyl", sets.problem, n_samples=2)
+    history = erm(LinearModel(), Z, sets, loss=loss, max_epochs=2, verbose=True)
+    first, last = history["loss"][[0, -1]]
+    assert repr(history) == f"History(3 rows, loss {first:.3g} -> {last:.3g}, iteration cap)"
+    assert f"loss {last:.4g}" in capsys.readouterr().err

@@ -92,8 +92,9 @@ class History:
         if not self.rows:
             return "History(empty)"
         reason = "still running" if self.reason is None else self.reason.value
-        last = self.rows[-1]
-        return f"History({len(self)} rows, h {self['h'][0]:.3g} -> {last['h']:.3g}, {reason})"
+        name = "h" if "h" in self.columns else "loss"  # other losses than ours measure no h
+        first, last = self[name][[0, -1]]
+        return f"History({len(self)} rows, {name} {first:.3g} -> {last:.3g}, {reason})"
 
 
 def json_line(row: dict[str, Any]) -> str:

@@ -43,7 +43,8 @@ def _plain_lines(title: str, total: int) -> Show:
 
 
 def _words(row: dict[str, Any]) -> str:
-    if row["h"] != row["h"]:  # a bar for something else than a fit
+    name = "h" if "h" in row else "loss"  # other losses than ours measure no h
+    if row[name] != row[name]:  # a bar for something else than a fit
         return ""
-    told = f"h {row['h']:.4g}"
+    told = f"{name} {row[name]:.4g}"
     return told + (f", validation {row['validation']:.4g}" if "validation" in row else "")
