@@ -301,3 +301,27 @@ def test_a_word_that_is_no_date_is_refused_in_new_tables(tmp_path):
     features = learn_contexts(file, dates=["day"]).features
     with pytest.raises(InputError, match="line 2, column 'day': expected a date"):
         features.read(open_table(text(tmp_path, "day,a\n1.2.2026,1\n", "n.csv")))
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("broken", ['b,"1', 'b,"1\n', '"b,2', 'b,"1"2', 'b,"1,2'])
+def test_a_row_cut_within_quotes_takes_no_other_with_it(tmp_path, at, broken):
+    """A lone quotation mark would make one cell of all that follows."""
+    lines = ["day,x", 'a,"1,5"', 'c,"2,5"', 'd,"3,5"']
+    lines.insert(at, broken.strip())
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match=f"line {at + 1}: its quotation marks.*--skip-bad"):
+        open_table(path).read(["x"])
+    table = open_table(path, lenient=True).read(["x"], ["day"])
+    assert list(table.faults) == [at - 1]
+    assert "quotation marks" in table.faults[at - 1]
+    good = np.delete(table.numbers[:, 0], at - 1)
+    np.testing.assert_array_equal(good, [1.5, 2.5, 3.5])
+
+
+def test_a_cell_of_several_lines_stays_one(tmp_path):
+    (tmp_path / "t.csv").write_text('day,x\n"a\nb",1\nc,2\nd,"3\n')
+    table = open_table(tmp_path / "t.csv", lenient=True).read(["x"], ["day"])
+    np.testing.assert_array_equal(table.numbers[:2, 0], [1.0, 2.0])
+    assert list(table.faults) == [2]
