@@ -163,6 +163,24 @@ def test_what_nothing_beside_it_tells_is_refused(tmp_path, cells):
         column(tmp_path, cells, "\t")
 
 
+@pytest.mark.parametrize("price", ["106.01", "$106.01", "106.01 EUR"])
+def test_a_point_in_one_column_tells_what_commas_of_another_are(tmp_path, price):
+    """Whole tonnes beside prices: nothing in their own column says that 1,399 is no 1.399."""
+    path = text(tmp_path, f'price,volume\n{price},"1,399 t"\n{price},"2,555 t"\n{price},799 t\n')
+    table = open_table(path).read(["price", "volume"])
+    np.testing.assert_array_equal(table.numbers[:, 1], [1399.0, 2555.0, 799.0])
+    assert "2 cells of volume have marks that set off thousands: '1,399 t' is 1399" in str(
+        table.notes
+    )
+
+
+def test_what_is_refused_is_not_said_to_be_understood(tmp_path):
+    X
+    table = open_table(path, lenient=True).read(["volume", "n"])
+    assert len(table.faults) in (0, 2)  # a decimal comma is another matter
+    assert not table.faults or "thousands" not in str(table.notes)
+
+
 def test_plain_numbers_need_no_note(tmp_path):
     assert column(tmp_path, ["1.5", "2"]).notes == ()
 

@@ -31,7 +31,7 @@ class CsvFile:
     def __init__(self, path: Path, *, lenient: bool = False) -> None:
         self.path, self._lenient = path, lenient
         self._broken: dict[int, str] = {}
-        self._comma = ""
+        self._comma, self._points = "", False
         csv.field_size_limit(LONGEST)
         self._dialect = dialect_of(path)
         (_, header), *first = [*itertools.islice(self._records(), 2)] or [(0, [])]
@@ -58,8 +58,9 @@ class CsvFile:
             for name, k in zip(text, at_text, strict=True):
                 words[name] += [plain_name(row[k]) for row in rows]
         values = np.concatenate(blocks)
+        self._points |= any(column.points for column in columns)
         for j, column in enumerate(columns):
-            column.finish(values[:, j])
+            column.finish(values[:, j], self._points)
         place_of = np.array(lines, int)
         return Table(
             self.path.name,
