@@ -163,6 +163,24 @@ def test_what_nothing_beside_it_tells_is_refused(tmp_path, cells):
         column(tmp_path, cells, "\t")
 
 
+@pytest.mark.parametrize("price", ["106.01", "$106.01", "106.01 EUR"])
+def test_a_point_in_one_column_tells_what_commas_of_another_are(tmp_path, price):
+    """Whole tonnes beside prices: nothing in their own column says that 1,399 is no 1.399."""
+    path = text(tmp_path, f'price,volume\n{price},"1,399 t"\n{price},"2,555 t"\n{price},799 t\n')
+    table = open_table(path).read(["price", "volume"])
+    np.testing.assert_array_equal(table.numbers[:, 1], [1399.0, 2555.0, 799.0])
+    assert "2 cells of volume have marks that set off thousands: '1,399 t' is 1399" in str(
+        table.notes
+    )
+
+
+def test_what_is_refused_is_not_said_to_be_understood(tmp_path):
+    X
+    table = open_table(path, lenient=True).read(["volume", "n"])
+    assert len(table.faults) in (0, 2)  # a decimal comma is another matter
+    assert not table.faults or "thousands" not in str(table.notes)
+
+
 def test_plain_numbers_need_no_note(tmp_path):
     assert column(tmp_path, ["1.5", "2"]).notes == ()
 
@@ -301,3 +319,27 @@ def test_a_word_that_is_no_date_is_refused_in_new_tables(tmp_path):
     features = learn_contexts(file, dates=["day"]).features
     with pytest.raises(InputError, match="line 2, column 'day': expected a date"):
         features.read(open_table(text(tmp_path, "day,a\n1.2.2026,1\n", "n.csv")))
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("broken", ['b,"1', 'b,"1\n', '"b,2', 'b,"1"2', 'b,"1,2'])
+def test_a_row_cut_within_quotes_takes_no_other_with_it(tmp_path, at, broken):
+    """A lone quotation mark would make one cell of all that follows."""
+    lines = ["day,x", 'a,"1,5"', 'c,"2,5"', 'd,"3,5"']
+    lines.insert(at, broken.strip())
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match=f"line {at + 1}: its quotation marks.*--skip-bad"):
+        open_table(path).read(["x"])
+    table = open_table(path, lenient=True).read(["x"], ["day"])
+    assert list(table.faults) == [at - 1]
+    assert "quotation marks" in table.faults[at - 1]
+    good = np.delete(table.numbers[:, 0], at - 1)
+    np.testing.assert_array_equal(good, [1.5, 2.5, 3.5])
+
+
+def test_a_cell_of_several_lines_stays_one(tmp_path):
+    (tmp_path / "t.csv").write_text('day,x\n"a\nb",1\nc,2\nd,"3\n')
+    table = open_table(tmp_path / "t.csv", lenient=True).read(["x"], ["day"])
+    np.testing.assert_array_equal(table.numbers[:2, 0], [1.0, 2.0])
+    assert list(table.faults) == [2]

@@ -9,6 +9,7 @@ Rows and cones leave a direction d inside all of them, so that Slater's conditio
 second decision it shows this to the library. No solver is asked for the truth.
 """
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 import revealed as rv
 from revealed import ProjectionStatus
 from revealed._common.conic import svec
+from revealed.optimality.qualification import QualificationWarning
 from revealed.problems.cones import SecondOrderCone, SemidefiniteCone
 
 WRONG = 1e-6
@@ -89,7 +91,9 @@ def _apex(rng, kind, twist):
         _linear, n, n, cones=cones, A_eq=A if len(A) else None, b_eq=np.zeros(len(A)) if len(A)
         else None, lb=np.where(bounded, 0.0, -np.inf),
     )  # fmt: skip
-    sets = rv.OptimalitySet(problem, np.stack([np.zeros(n), d]), margin)[[0]]
+    with warnings.catch_warnings():  # a direction that is hardly inside is not taken for one
+        warnings.simplefilter("ignore", QualificationWarning)
+        sets = rv.OptimalitySet(problem, np.stack([np.zeros(n), d]), margin)[[0]]
     return Case(sets, p - r, p, kind, twist)
 
 

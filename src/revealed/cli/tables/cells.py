@@ -132,5 +132,9 @@ def has_decimal_comma(cell: str, delimiter: str) -> bool:
 
 
 def has_decimal_point(cell: str) -> bool:
-    """Whether a cell is a number with a decimal point."""
-    return "." in cell and "," not in cell and _NUMBER.fullmatch(_stripped(cell)) is not None
+    """Whether a cell is a number with a decimal point, with or without a unit."""
+    if "." not in cell or "," in cell:
+        return False
+    text = _stripped(cell)
+    parts = _SUFFIX.fullmatch(text) or _PREFIX.fullmatch(text)
+    return _NUMBER.fullmatch(parts["number"] if parts else text) is not None

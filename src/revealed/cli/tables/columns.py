@@ -32,7 +32,8 @@ class Column:
         self._units: dict[str, list[int]] = {}
         self._cells: dict[int, str] = {}
         self._lone: dict[int, str] = {}
-        self._points = False
+        self.points = False
+        """Whether some number has a decimal point."""
 
     def add(self, cells: list[str]) -> np.ndarray:
         """(B,) numbers of the next cells, NaN for gaps and for what is none."""
@@ -41,7 +42,7 @@ class Column:
             values = np.array([self._one(self._rows + k, cell) for k, cell in enumerate(cells)])
         else:
             self._filled += len(cells)
-            self._points |= any(map(has_decimal_point, cells[:100]))
+            self.points |= any(map(has_decimal_point, cells[:100]))
         self._rows += len(cells)
         return values
 
@@ -75,17 +76,22 @@ class Column:
         if found.lone:
             self._lone[row] = cell
         elif found.grouped and "," in cell:
-            self._points |= self._decimal == "."  # as in 1,234.5
-        self._points |= has_decimal_point(cell)
-        if found.grouped:
+            self.points |= self._decimal == "."  # as in 1,234.5
+        self.points |= has_decimal_point(cell)
+        if found.grouped and not found.lone:
             self.grouped += 1
             self.example = self.example or f"{cell.strip()!r} is {found.value:.12g}"
         return found.value
 
-    def finish(self, values: np.ndarray) -> None:
-        """Judge the units and marks of the whole column; cells of no use become NaN."""
+    def finish(self, values: np.ndarray, points: bool) -> None:
+        """Judge the units and marks of the whole column; cells of no use become NaN. `points` says
+        that its file writes decimal points, so that a comma can only set off thousands."""
         self._judge_units()
-        if not self._points:
+        if points and self._lone:
+            row, cell = next(iter(self._lone.items()))
+            self.grouped += len(self._lone)
+            self.example = self.example or f"{cell.strip()!r} is {values[row]:.12g}"
+        elif not points:
             for row, cell in self._lone.items():
                 self.faults[row] = f"expected a number, got {short(cell)}.{TWO_WAYS}"
         if self.faults:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +31,7 @@ class CsvFile:
     def __init__(self, path: Path, *, lenient: bool = False) -> None:
         self.path, self._lenient = path, lenient
         self._broken: dict[int, str] = {}
-        self._comma = ""
+        self._comma, self._points = "", False
         csv.field_size_limit(LONGEST)
         self._dialect = dialect_of(path)
         (_, header), *first = [*itertools.islice(self._records(), 2)] or [(0, [])]
@@ -58,8 +58,9 @@ class CsvFile:
             for name, k in zip(text, at_text, strict=True):
                 words[name] += [plain_name(row[k]) for row in rows]
         values = np.concatenate(blocks)
+        self._points |= any(column.points for column in columns)
         for j, column in enumerate(columns):
-            column.finish(values[:, j])
+            column.finish(values[:, j], self._points)
         place_of = np.array(lines, int)
         return Table(
             self.path.name,
@@ -146,20 +147,34 @@ class CsvFile:
         with open(self.path, newline="", encoding=self._dialect.encoding) as file:
             for _ in range(self._dialect.skipped):
                 file.readline()
-            reader = csv.reader(file, delimiter=self._dialect.delimiter, strict=True)
-            before = 1 + self._dialect.skipped
-            line = before
+            line, mark = 1 + self._dialect.skipped, self._dialect.delimiter
+            source = _Source(file)
             try:
-                for row in reader:
-                    yield line, row
-                    line = reader.line_num + before
-            except csv.Error as error:
-                raise InputError(f"{self.path.name}, line {line}: {error}.") from error
+                while True:
+                    try:
+                        for row in csv.reader(source, delimiter=mark, strict=True):
+                            yield line, row
+                            line += source.forget()
+                        return
+                    except csv.Error as error:
+                        self._quotes_fail(line, error)
+                        yield line, [source.first_alone()]
+                        line += 1
             except UnicodeDecodeError as error:
                 raise InputError(
                     f"{self.path.name}, at or after line {line}: byte {error.object[error.start]} "
                     f"is not UTF-8. {SAVE_ANEW}"
                 ) from error
+
+    def _quotes_fail(self, line: int, error: csv.Error) -> None:
+        """Note that a row's quotation marks make no sense, or refuse it."""
+        said = f"its quotation marks do not pair up ({error})."
+        if not self._lenient or line == 1 + self._dialect.skipped:
+            raise InputError(
+                f"{self.path.name}, line {line}: {said} Correct it, or leave such rows out with "
+                "--skip-bad."
+            ) from error
+        self._broken[line] = said
 
     def _decimal(self, at: list[int]) -> str:
         """A comma where some number of these columns, or of those read before, has one for its
@@ -192,8 +207,38 @@ class CsvFile:
             told += " A decimal comma, or text with a comma that is not in quotes?"
         if not self._lenient:
             raise InputError(f"{self.path.name}, line {line}: {told}")
-        self._broken[line] = told
+        self._broken.setdefault(line, told)
         return [""] * size
+
+
+class _Source:
+    """The lines of a file, those of the row that is being read kept, so that what follows an open
+    quotation mark can be read again."""
+
+    def __init__(self, file: Iterable[str]) -> None:
+        self._file, self._again = iter(file), list[str]()
+        self._read: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._again.pop() if self._again else next(self._file)
+        self._read.append(line)
+        return line
+
+    def forget(self) -> int:
+        """The row is complete; how many lines it had."""
+        size = len(self._read)
+        self._read.clear()
+        return size
+
+    def first_alone(self) -> str:
+        """The line with which the row began; the others will be read again."""
+        first, *others = self._read
+        self._again += reversed(others)
+        self._read.clear()
+        return first
 
 
 def _cells(row: list[str], at: list[int]) -> Iterator[str]:

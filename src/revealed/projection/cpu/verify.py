@@ -39,12 +39,6 @@ ROUNDED = 1e-14
 """Or in moves, its sum over the length of the row, entries that move counted: in problems too large
 for exact arithmetic only. An entry of 1e-17 of its row, which this overlooks, moves a point
 arbitrarily far if its multiplier may be 1e26 (seed 8000065 of `claims_projection`)."""
-ROUGHLY = 0.1
-"""What the rounding of the point counts, beside the bound on the rest. It is no error of the proof:
-it is measured, not estimated, and in full (see `off`). Multipliers of 1e8 leave 1e-8 of the move in
-the last digit of the point, whoever finds it, so at full weight such sets could not be solved at
-all; at a tenth the point may be off by ten tolerances, 1e-7 moves, a tenth of what `WRONG` in the
-scripts calls false."""
 HARDLY = 1e-9
 """A move this short may be rounding of 0."""
 LEVEL = 1e-10
@@ -99,7 +93,7 @@ def _prove(columns, pattern, residue, job, ids, multipliers, point, residual, w)
         for j in range(n):
             apart += (r[j] - y[j]) ** 2
         bound = np.sqrt(apart) if good else np.inf
-        bound = (min(bound, np.sqrt(square)) + ROUGHLY * np.sqrt(off)) / yard
+        bound = (min(bound, np.sqrt(square)) + np.sqrt(off)) / yard
         if not bound <= UNPROVED or _below(multipliers, columns, job, b):
             bound = UNPROVED
         residual[b] = max(residual[b], bound)
