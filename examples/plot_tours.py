@@ -14,6 +14,7 @@ tours can be asked whether a cost makes another one shorter.
 # A road takes as long as it is, and longer or shorter by what the day is like. Times are hidden.
 import matplotlib.pyplot as plt
 import numpy as np
+
 import revealed as rv
 
 rng = np.random.default_rng(0)
