@@ -66,7 +66,42 @@ def claims_list(experiment: str, *, failed: bool = False) -> str:
         beside = (f"{a.ours:.3g} against {a.theirs:.3g} ({a.other})" for a in claim.against)
         rows.append(f"- {verdict}: {claim.sentence} {claim.measure.capitalize()}, ours against ")
         rows[-1] += f"theirs: {'; '.join(beside) or 'not there yet'}."
-    return "\n".join(rows) + "\n"
+    return "\n".join(rows or ["None, by the runs at hand."]) + "\n"
+
+
+def excess_risk(axis: str) -> str:
+    """How far h is above the least, by training samples or by steps of POCS."""
+    content = load("excess_risk")
+    rows = [(row["at"], row["excess"], row["error"]) for row in content[axis]]
+    if axis == "samples":
+        return table(
+            ["training samples", "excess risk on fresh contexts", "standard error"], rows, 3
+        )
+    rows = [(*row, kept["promised"]) for row, kept in zip(rows, content[axis], strict=True)]
+    heads = ["steps of POCS", "h above its minimum", "standard error", "promised: D²/2T"]
+    return table(heads, rows, 4)
+
+
+def paper_route() -> str:
+    """Seconds of an epoch through CVXPY and through ours, by dimension and by samples."""
+    rows = [
+        (
+            f"{row['side']}x{row['side']}, {row['n']} costs",
+            row["samples"],
+            *(1e3 * row[name] for name in ("ECOS", "OSQP", "ours")),
+            f"{row['ECOS'] / row['ours']:,.0f}x",
+        )
+        for row in load("paper_route")["rows"]
+    ]
+    heads = [
+        "grid",
+        "samples",
+        "CVXPY + ECOS, ms",
+        "CVXPY + OSQP, ms",
+        "ours, ms",
+        "ECOS over ours",
+    ]
+    return table(heads, rows, 5)
 
 
 def netlib_sentence() -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import revealed as rv
+from revealed.cli.commands.options import positive, whole
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/library"))
 
@@ -39,8 +40,8 @@ def claimed(program: Program) -> tuple[str, np.ndarray, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=5000, help="how many programs")
-    parser.add_argument("--first", type=int, default=0, help="seed of the first")
+    parser.add_argument("--count", type=positive, default=5000, help="how many programs")
+    parser.add_argument("--first", type=whole, default=0, help="seed of the first")
     args = parser.parse_args()
     table: Counter[tuple[str, str, str]] = Counter()
     false, slowest, start = [], (0.0, 0), time.perf_counter()

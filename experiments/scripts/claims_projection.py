@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/library"))
 
 from exact_reference import SCALES, error_of, exact_projection, hostile_problem
 
+from revealed.cli.commands.options import positive, whole
 from revealed.projection import project
 
 WRONG = 1e-6
@@ -26,8 +27,8 @@ WRONG = 1e-6
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=5000)
-    parser.add_argument("--first", type=int, default=0, help="number of the first problem")
+    parser.add_argument("--count", type=positive, default=5000)
+    parser.add_argument("--first", type=whole, default=0, help="number of the first problem")
     parser.add_argument("--no-exact", action="store_true", help="without exact arithmetic")
     args = parser.parse_args()
     if args.no_exact:

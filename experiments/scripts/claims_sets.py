@@ -19,14 +19,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/library"))
 from hostile_sets import KINDS, SCALES, hostile_set, is_false
 
 from revealed import ProjectionStatus, project
+from revealed.cli.commands.options import positive, whole
 
 CLAIMS = (ProjectionStatus.SOLVED, ProjectionStatus.EMPTY)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=5000)
-    parser.add_argument("--first", type=int, default=0, help="number of the first set")
+    parser.add_argument("--count", type=positive, default=5000)
+    parser.add_argument("--first", type=whole, default=0, help="number of the first set")
     parser.add_argument("--method", default="auto", help="auto, kernel or clarabel")
     args = parser.parse_args()
     seen, missed, false = Counter(), Counter(), 0

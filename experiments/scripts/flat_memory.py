@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import revealed as rv
+from revealed.cli.commands.options import number, positive, whole
 
 MEBI = 2**20
 PROBLEMS: list[Callable[[], rv.LinearProgram]] = [
@@ -62,10 +63,10 @@ def project_many(total: int, batch: int, seed: int) -> list[float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--projections", type=int, default=1_000_000)
-    parser.add_argument("--batch", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--allowed", type=float, default=8.0, help="MiB (8)")
+    parser.add_argument("--projections", type=positive, default=1_000_000)
+    parser.add_argument("--batch", type=positive, default=100)
+    parser.add_argument("--seed", type=whole, default=0)
+    parser.add_argument("--allowed", type=number, default=8.0, help="MiB (8)")
     args = parser.parse_args()
     seen = project_many(args.projections, args.batch, args.seed)
     growth = max(seen[-3:]) - seen[1]

@@ -15,6 +15,7 @@ import numpy as np
 
 import revealed as rv
 from revealed import CostForm, OptimalitySet, Projection, ProjectionStatus
+from revealed.cli.commands.options import positive
 
 
 def forms(grid: rv.LinearProgram, rng: np.random.Generator) -> Iterator[tuple[str, CostForm]]:
@@ -38,9 +39,9 @@ def timed(q: np.ndarray, sets: OptimalitySet, method: str) -> tuple[Projection, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[5, 12])
-    parser.add_argument("--batch", type=int, default=200)
-    parser.add_argument("--few", type=int, default=16, help="instances for the conic solver")
+    parser.add_argument("--sizes", type=positive, nargs="+", default=[5, 12])
+    parser.add_argument("--batch", type=positive, default=200)
+    parser.add_argument("--few", type=positive, default=16, help="instances for the conic solver")
     given = parser.parse_args()
     print(f"{'grid':7}{'form':24}{'kernel':>9}{'conic':>9}{'residual':>10}{'empty':>7}{'left':>6}")
     for k in given.sizes:

@@ -27,6 +27,7 @@ from gpu_clocks import captured, copy_rate, milliseconds, surroundings
 from torch import Tensor
 
 import revealed as rv
+from revealed.cli.commands.options import positive, whole
 from revealed.projection.triton import DeviceSets, Launch, project_on_device
 
 FAMILIES = {
@@ -178,7 +179,7 @@ def launches(words: str) -> list[Launch]:
     of the first and the last."""
     found = []
     for word in words.split():
-        warps, chunk, rows, per, registers = (int(part) for part in word.split(","))
+        warps, chunk, rows, per, registers = (whole(part) for part in word.split(","))
         found.append(Launch(warps or None, chunk, rows, per, registers or None))
     return found
 
@@ -186,8 +187,8 @@ def launches(words: str) -> list[Launch]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="problems whose name contains this")
-    parser.add_argument("--batch", type=int, default=10_000)
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--batch", type=positive, default=10_000)
+    parser.add_argument("--repeats", type=positive, default=7)
     parser.add_argument("--launches", default="", help=launches.__doc__)
     parser.add_argument("--precisions", default="float64,float32")
     beside = Path(__file__).parents[1] / "results"

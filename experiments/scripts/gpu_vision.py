@@ -26,6 +26,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "experiments" / "src")]
 
+from revealed.cli.commands.options import positive
 from revealed.losses import make_loss
 from revealed_experiments.bench.record import available_cores
 from revealed_experiments.bench.vision.data import draw
@@ -61,7 +62,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--pictures", type=int, default=1_000)
+    parser.add_argument("--pictures", type=positive, default=1_000)
     parser.add_argument("--only", default="", help="part of a task's name")
     parser.add_argument("--methods", nargs="+", help="labels of some")
     parser.add_argument("--model", default="truncated")
@@ -153,8 +154,8 @@ def _learn(
         net,
         split,
         make_loss(name, problem, **options),
-        epochs=4,
-        step=1e-3,
+        max_epochs=4,
+        lr=1e-3,
         monitor=lambda epoch, net: {"test": judge(net, problem, test)} if epoch == 4 else {},
         stop=None if stop_after is None else lambda: next(calls) >= stop_after,
         **settings,

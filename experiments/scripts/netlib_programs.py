@@ -24,6 +24,7 @@ from scipy import io, sparse
 from scipy.optimize import linprog
 
 import revealed as rv
+from revealed.cli.commands.options import number
 from revealed.importers import read_mps
 
 AGREE = 1e-7
@@ -97,7 +98,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("feasible", type=Path)
     parser.add_argument("infeasible", type=Path)
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each infeasible program")
+    parser.add_argument("--seconds", type=number, default=10.0, help="for each infeasible program")
     parser.add_argument("--json", type=Path, help="where to keep the table")
     args = parser.parse_args()
     records = []

@@ -25,6 +25,7 @@ from scipy import io, sparse
 
 import revealed as rv
 from revealed import EntryState
+from revealed.cli.commands.options import positive
 
 AGREE = 1e-5
 """Objectives, relative; Clarabel's own tolerance is 1e-8 of the terms, not of the sum."""
@@ -143,7 +144,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="*", help="names, as the shell would match them")
     parser.add_argument("--no-projections", action="store_true")
-    parser.add_argument("--count", type=int, default=3, help="costs projected for each program")
+    parser.add_argument("--count", type=positive, default=3, help="costs for each program")
     parser.add_argument("--json", type=Path, help="where to keep the table")
     args = parser.parse_args()
     records = []

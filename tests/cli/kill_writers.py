@@ -31,6 +31,7 @@ from test_erm import routes
 from test_store import made
 
 from revealed.cli import main as revealed_main
+from revealed.cli.commands.options import positive, whole
 from revealed.cli.plans import from_catalogue
 from revealed.cli.store import load_model, save_model
 from revealed.cli.tables import write_table
@@ -165,8 +166,8 @@ KINDS = {"save": kill_saving, "checkpoint": kill_training, "fit": kill_fitting}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kills", type=positive, default=200)
+    parser.add_argument("--seed", type=whole, default=0)
     parser.add_argument("--kind", choices=KINDS, action="append")
     args = parser.parse_args()
     torch.set_num_threads(1)

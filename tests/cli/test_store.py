@@ -45,7 +45,9 @@ def index_of(folder):
 
 
 def rewrite(folder, change):
+    """Let a change through to what stands behind the checksum of the index."""
     index = index_of(folder)
+    del index["sha256"]
     change(index)
     (folder / "model.json").write_text(json.dumps(index))
 
@@ -264,6 +266,24 @@ def test_a_truncated_file_is_refused(folder, name):
             load_model(folder)
 
 
+def test_no_changed_digit_of_the_index_goes_unseen(folder):
+    whole = (folder / "model.json").read_text()
+    own = whole.rindex('"sha256"')  # under another name it says nothing, and changes nothing
+    at = [k for k, letter in enumerate(whole) if letter.isdigit() and not 0 <= k - own < 8]
+    assert len(at) > 100
+    for k in at:
+        other = str((int(whole[k]) + 1) % 10)
+        (folder / "model.json").write_text(whole[:k] + other + whole[k + 1 :])
+        assert was_refused(folder), whole[k - 40 : k + 10]
+
+
+def test_an_index_without_checksum_is_read_as_those_of_earlier_versions(folder):
+    before = load_model(folder)
+    rewrite(folder, lambda index: None)
+    assert "sha256" not in index_of(folder)
+    assert np.array_equal(load_model(folder).coef, before.coef)
+
+
 @pytest.mark.parametrize("name", ["model.json", "tensors.safetensors"])
 def test_a_folder_without_one_of_its_files_is_refused(folder, name):
     (folder / name).unlink()
@@ -288,6 +308,7 @@ def test_changed_bytes_never_crash_the_loader(which, request):
         content = whole | {name: bytes(spoilt)}
         if name == "tensors.safetensors":  # let the change through to what stands behind
             index = json.loads(whole["model.json"])
+            del index["sha256"]
             index["tensors"]["sha256"] = hashlib.sha256(bytes(spoilt)).hexdigest()
             content["model.json"] = json.dumps(index).encode()
         for each in names:

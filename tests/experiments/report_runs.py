@@ -14,6 +14,7 @@ METHODS = {
     "BB": ("bb", False, "adam", 1.9),
     "QPTL": ("qptl", False, "adam", 1.7),
     "MOM": ("mom", False, "armijo", 1.2),
+    "MOM, true basis": ("mom", True, "armijo", 1.2),
     "PFYL": ("pfyl", False, "adam", 1.05),
     "CaVE": ("cave", False, "adam", 1.4),
     "CaVE+": ("cave+", False, "adam", 1.1),

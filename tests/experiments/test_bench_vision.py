@@ -50,6 +50,7 @@ from revealed_experiments.bench.vision.parts import (
 )
 from revealed_experiments.bench.vision.run import Where, perform
 from revealed_experiments.bench.vision.tables import tables, targets
+from revealed_experiments.images import write_terrain
 from revealed_experiments.vision import Averaged, DeviceSplit, build_model, judge, train
 
 pytest.importorskip("rich")
@@ -101,6 +102,42 @@ def test_the_experiments_are_those_of_the_paper():
         ours = [m.options for m in part.methods if m.name == "projection"]
         assert [o["power"] for o in ours] == [(2,), (1,)]
         assert all(o["margin"] == (1.0,) for o in ours)
+
+
+def test_the_published_configuration_is_a_whole_resnet_on_pictures_as_they_are():
+    for part in experiment(published=True):
+        assert part.model["kind"] == "resnet18"
+        assert "averaged" not in part.model
+        assert part.data["unique"] is False
+        assert [m.training for m in part.methods] == [{"decay": (False,)}] * len(LABELS)
+    maps = experiment(published=True, warcraft=True)
+    assert [part.name for part in maps] == ["warcraft 12x12", "warcraft 18x18"]
+    assert all(part.data["generator"] == "warcraft" for part in maps)
+
+
+def test_maps_of_a_folder_go_through_the_same_command(tiny, tmp_path, capsys):
+    (part,) = experiment(quick=True, warcraft=True)
+    side, sizes = part.data["side"], part.data["sizes"]
+    maps = tmp_path / "maps"
+    write_terrain(maps, tuple(sizes), side=side, seed=3)
+    out = tmp_path / "out"
+    assert bench(out, "--warcraft", str(maps), "--methods", "Ours;ST") in (0, 1)
+    runs = read_runs(out)
+    assert {run["config"]["part"] for run in runs} == {part.name}
+    assert {run["status"] for run in runs} == {FINISHED}
+    content = (out / "sweep.json").read_text("utf-8")
+    assert "--warcraft DIR" in content
+    assert str(tmp_path) not in content
+    more = part.data | {"sizes": [1000, 1, 1]}
+    with pytest.raises(InputError, match="must hold at least"):
+        prepare(more, tmp_path / "more", warcraft=maps, jobs=1)
+    with pytest.raises(InputError, match="give `--warcraft DIR`"):
+        prepare(part.data, tmp_path / "none", jobs=1)
+
+
+def test_the_published_configuration_refuses_what_the_paper_has_not(tmp_path, capsys):
+    assert bench(tmp_path, "--published", "--views", "all") == 2
+    assert "has no `--views`" in capsys.readouterr().err
 
 
 def test_every_method_chooses_among_as_many_candidates():
@@ -463,10 +500,7 @@ def _trained(config, data):
               for name in ("train", "valid", "test")}  # fmt: skip
     method = dict(config["method"])
     loss = make_loss(method.pop("name"), data.problem, **method)
-    settings = {
-        name: config[name] for name in ("optimiser", "step", "epochs", "batch_size", "seed")
-    }
-    train(net, splits["train"], loss, **settings, **config["training"])
+    train(net, splits["train"], loss, **RunConfig.read(config).settings)
     return net, splits
 
 

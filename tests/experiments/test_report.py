@@ -11,7 +11,16 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from report_page import Page, make_report
-from report_runs import MADE_BY, METHODS, make_config, make_run, one_part, whole_sweep, write_runs
+from report_runs import (
+    MADE_BY,
+    METHODS,
+    SWEEP,
+    make_config,
+    make_run,
+    one_part,
+    whole_sweep,
+    write_runs,
+)
 
 from revealed_experiments.bench.published import CAVE_REGRET, PAPER_TABLE
 from revealed_experiments.report import palette, sections
@@ -249,6 +258,18 @@ def test_a_section_is_one_module_with_title_and_build(tmp_path, no_files, monkey
     titles = [e.text for e in page.named("h2")]
     assert titles[-1] == "Added"
     assert "Silent" not in titles
+
+
+@pytest.mark.parametrize("experiment, rows", [("synthetic", False), ("vision", True)])
+def test_departures_are_a_table_for_pictures_and_none_for_synthetic_data(
+    tmp_path, no_files, experiment, rows
+):
+    folder = write_runs(tmp_path, one_part(), {**SWEEP, "experiment": experiment})
+    page = Page(make_report(folder)[1])
+    assert "Departures from the paper" in [e.text for e in page.named("h2")]
+    markup = (folder / "report.html").read_text("utf-8")
+    assert ("data, model, start, methods" in markup) is not rows
+    assert ("ResNet-18, edge costs" in markup) is rows
 
 
 # Machado, Oliveira and Fernandes (2009), complete red and green blindness, on linear RGB.

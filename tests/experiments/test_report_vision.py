@@ -57,6 +57,7 @@ def test_every_section_is_there_and_no_other(made):
     headings = [e.text for e in made[3].named("h2")]
     assert headings == [
         "Claims",
+        "Departures from the paper",
         "Seen, predicted, learned",
         "Results by task",
         "Time of training",

@@ -39,6 +39,26 @@ def test_a_configuration_survives_json():
     assert RunConfig.read({"config": CONFIG.plain(), "status": "finished"}) == CONFIG
 
 
+@pytest.mark.parametrize(
+    "kept, schedule", [(True, "linear"), (False, "constant"), (1.0, 1.0), (0.0, 0.0), (None, None)]
+)
+def test_a_configuration_trains_in_the_words_of_the_library(kept, schedule):
+    """Those on disk are older: keys are made of them, so they stay."""
+    training = {"views": "all"} | ({} if kept is None else {"decay": kept})
+    settings = replace(CONFIG, training=training).settings
+    found = settings.pop("schedule", None)
+    assert (type(found), found) == (type(schedule), schedule)
+    assert settings == {
+        "optimizer": CONFIG.optimiser,
+        "lr": CONFIG.step,
+        "max_epochs": CONFIG.epochs,
+        "batch_size": CONFIG.batch_size,
+        "seed": CONFIG.seed,
+        "views": "all",
+    }
+    assert {"optimiser", "step", "epochs", "training"} < {*CONFIG.plain()}
+
+
 def test_tuples_and_lists_are_the_same_configuration():
     data = CONFIG.data | {"sizes": (12, 5, 6)}
     assert replace(CONFIG, data=data).key == CONFIG.key

@@ -60,8 +60,8 @@ def test_an_epoch_sees_every_picture_once_moved_with_its_own_decision(maps):
     decided, lines, seen = [], [], []
     split = DeviceSplit.of(maps.train, "cpu", torch.float64)
     net = Seeing(build_model("small", maps.problem))
-    settings = {"shift": 1, "batch_size": 6, "step": 1e-3, "checkpoint_every": 30, "seed": 7}
-    train(net, split, Watching(maps.problem), epochs=20, **settings)
+    settings = {"shift": 1, "batch_size": 6, "lr": 1e-3, "checkpoint_every": 30, "seed": 7}
+    train(net, split, Watching(maps.problem), max_epochs=20, **settings)
     order = torch.cat(lines).numpy()
     assert all(sorted(line) == list(range(12)) for line in order.reshape(20, 12))
     assert np.array_equal(np.concatenate(decided), maps.train.decisions[order])
@@ -79,4 +79,4 @@ def test_a_negative_shift_is_refused(maps):
     split = DeviceSplit.of(maps.train, "cpu", torch.float64)
     net, loss = build_model("small", maps.problem), rv.ProjectionLoss(maps.problem)
     with pytest.raises(InputError, match="`shift` must be at least 0; got -1"):
-        train(net, split, loss, shift=-1, epochs=1)
+        train(net, split, loss, shift=-1, max_epochs=1)

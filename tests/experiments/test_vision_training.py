@@ -17,6 +17,7 @@ from torch import nn
 import revealed as rv
 from revealed import metrics
 from revealed.errors import InputError
+from revealed.fit.optimizers import set_lr, state_of
 from revealed.losses import make_loss
 from revealed.optimality.sets import OptimalitySet
 from revealed_experiments.images import digit_boards, terrain
@@ -27,8 +28,9 @@ from revealed_experiments.vision import (
     judge,
     predict,
     train,
+    training,
 )
-from revealed_experiments.vision.optimisers import AdaGrad, make_optimiser, set_step, state_of
+from revealed_experiments.vision.optimizers import AdaGrad, make_optimizer
 from revealed_experiments.vision.stepping import Step, _Kept, can_capture, make_observed
 
 ON_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -73,7 +75,7 @@ def learn(data, name="projection", options=None, device="cpu", **settings):
     def monitor(epoch, model):
         return {"test": judge(model, data.problem, test)}
 
-    given = {"batch_size": 8, "epochs": 3, "step": 3e-3, "monitor": monitor}
+    given = {"batch_size": 8, "max_epochs": 3, "lr": 3e-3, "monitor": monitor}
     return net, train(net, split, loss, **(given | settings))
 
 
@@ -96,7 +98,7 @@ def assert_same(one, other):
 def test_every_loss_trains(request, kind, name):
     data = request.getfixturevalue(kind)
     options = {k: v for k, v in METHODS[name].items() if kind == "maps" or k != "floor"}
-    net, result = learn(data, name, options, epochs=2)
+    net, result = learn(data, name, options, max_epochs=2)
     assert [row["epoch"] for row in result.rows] == [0, 1, 2]
     assert result.finished
     start = build_model("small", data.problem, channels=data.train.images.shape[3], seed=5)
@@ -107,16 +109,16 @@ def test_every_loss_trains(request, kind, name):
 
 
 def test_ours_learns_to_explain_the_maps_it_sees(maps):
-    _, result = learn(maps, epochs=15, step=1e-2)
+    _, result = learn(maps, max_epochs=15, lr=1e-2)
     losses = [row["loss"] for row in result.rows[1:]]
     assert losses[-1] < 0.5 * losses[0]
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "adagrad"])
-def test_a_seed_gives_the_same_numbers_and_another_one_others(maps, optimiser):
-    one, other = (learn(maps, "pfyl", optimiser=optimiser, epochs=2) for _ in range(2))
+@pytest.mark.parametrize("optimizer", ["adam", "adagrad"])
+def test_a_seed_gives_the_same_numbers_and_another_one_others(maps, optimizer):
+    one, other = (learn(maps, "pfyl", optimizer=optimizer, max_epochs=2) for _ in range(2))
     assert_same(one, other)
-    third = learn(maps, "pfyl", optimiser=optimiser, epochs=2, seed=1)
+    third = learn(maps, "pfyl", optimizer=optimizer, max_epochs=2, seed=1)
     assert figures(third[1].rows) != figures(one[1].rows)
 
 
@@ -129,7 +131,7 @@ def test_an_epoch_takes_whole_batches_of_samples_that_differ(maps):
     seen: list[np.ndarray] = []
     net = build_model("small", maps.problem, seed=5)
     split = DeviceSplit.of(maps.train, "cpu", torch.float64)
-    train(net, split, Watching(maps.problem), epochs=1, batch_size=10, step=1e-3)
+    train(net, split, Watching(maps.problem), max_epochs=1, batch_size=10, lr=1e-3)
     assert [len(batch) for batch in seen] == [10, 10]  # of 24
     order = np.random.default_rng([0, 1]).permutation(24)[:20]
     assert np.array_equal(np.concatenate(seen), maps.train.decisions[order])
@@ -137,8 +139,8 @@ def test_an_epoch_takes_whole_batches_of_samples_that_differ(maps):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_loss_learns_from_all_views(maps, name):
-    _, seen = learn(maps, name, epochs=2, views="all")
-    _, plain = learn(maps, name, epochs=2)
+    _, seen = learn(maps, name, max_epochs=2, views="all")
+    _, plain = learn(maps, name, max_epochs=2)
     assert seen.finished
     assert seen.rows[0]["test"] == plain.rows[0]["test"]
     assert seen.rows[1]["loss"] != plain.rows[1]["loss"]
@@ -146,26 +148,26 @@ def test_every_loss_learns_from_all_views(maps, name):
 
 def test_raw_decisions_and_sets_built_before_are_the_same(maps):
     sets = OptimalitySet(maps.problem, maps.train.decisions, 1.0)
-    assert_same(learn(maps, sets=sets, epochs=1), learn(maps, epochs=1))
+    assert_same(learn(maps, sets=sets, max_epochs=1), learn(maps, max_epochs=1))
 
 
 def test_bfloat16_changes_the_numbers_a_little(maps):
-    (_, half), (_, full) = (learn(maps, epochs=1, half=flag) for flag in (True, False))
+    (_, half), (_, full) = (learn(maps, max_epochs=1, half=flag) for flag in (True, False))
     assert half.rows[1]["loss"] != full.rows[1]["loss"]
     assert half.rows[1]["loss"] == pytest.approx(full.rows[1]["loss"], rel=0.05)
 
 
 def test_a_training_that_leaves_all_bounds_says_so(maps):
     with pytest.raises(InputError):
-        learn(maps, "two-stage", step=1e30, epochs=3)
+        learn(maps, "two-stage", lr=1e30, max_epochs=3)
 
 
 def test_settings_that_make_no_sense_are_refused(maps):
-    for wrong in ({"epochs": -1}, {"batch_size": 0}, {"step": 0.0}):
+    for wrong in ({"max_epochs": -1}, {"batch_size": 0}, {"lr": 0.0}, {"schedule": "cosine"}):
         with pytest.raises(InputError, match=next(iter(wrong))):
             TrainSettings(**wrong)
     with pytest.raises(InputError, match="adagrad"):
-        learn(maps, optimiser="sgd")
+        learn(maps, optimizer="sgd")
 
 
 def test_no_pictures_are_refused(maps):
@@ -177,53 +179,70 @@ def test_no_pictures_are_refused(maps):
         judge(net, maps.problem, nothing)
 
 
-# --- optimisers ----------------------------------------------------------------------------------
+# --- optimizers ----------------------------------------------------------------------------------
 
 
 def walk(make, steps=6):
     torch.manual_seed(0)
     net = nn.Linear(5, 3)
-    optimiser = make(net.parameters())
+    optimizer = make(net.parameters())
     inputs = torch.randn(steps, 7, 5)
     for k, batch in enumerate(inputs):
-        set_step(optimiser, 0.1 if k < 3 else 0.01)
-        optimiser.zero_grad()
+        set_lr(optimizer, 0.1 if k < 3 else 0.01)
+        optimizer.zero_grad()
         net(batch).square().sum().backward()
-        optimiser.step()
+        optimizer.step()
     return torch.cat([p.detach().flatten() for p in net.parameters()])
 
 
 @pytest.mark.parametrize(
     "name, theirs", [("adam", torch.optim.Adam), ("adagrad", torch.optim.Adagrad)]
 )
-def test_optimisers_move_as_those_of_torch(name, theirs):
-    ours = walk(lambda parameters: make_optimiser(name, parameters, 0.1))
+def test_optimizers_move_as_those_of_torch(name, theirs):
+    ours = walk(lambda parameters: make_optimizer(name, parameters, 0.1))
     torch.testing.assert_close(ours, walk(lambda p: theirs(p, lr=0.1)), rtol=1e-5, atol=1e-7)
 
 
 def test_a_parameter_without_gradient_stays():
     p, q = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
-    optimiser = AdaGrad([p, q], 0.5)
+    optimizer = AdaGrad([p, q], 0.5)
     p.sum().backward()
-    optimiser.step()
+    optimizer.step()
     assert p.tolist() == [0.5, 0.5]
     assert q.tolist() == [1.0, 1.0]
 
 
-def test_the_step_falls_in_a_straight_line_if_it_is_to():
-    s = TrainSettings(step=2.0, epochs=4, decay=True)
-    assert [s.step_in(epoch) for epoch in (1, 2, 3, 4)] == [2.0, 1.5, 1.0, 0.5]
-    assert TrainSettings(step=2.0, epochs=4).step_in(4) == 2.0
+def test_the_rate_falls_in_a_straight_line_where_asked(maps, monkeypatch):
+    made = []
+
+    def make(*given):
+        made.append(make_optimizer(*given))
+        return made[-1]
+
+    def rates(**settings):
+        found = []
+
+        def monitor(epoch, model):
+            found.append(made[-1].param_groups[0]["lr"])
+            return {}
+
+        learn(maps, lr=2e-3, max_epochs=4, monitor=monitor, **settings)
+        return found[1:]
+
+    monkeypatch.setattr(training, "make_optimizer", make)
+    assert rates(schedule="linear") == pytest.approx([2e-3, 1.5e-3, 1e-3, 0.5e-3])
+    assert rates(schedule=1.0) == pytest.approx([2e-3, 1e-3, 2e-3 / 3, 0.5e-3])
+    assert rates() == [2e-3] * 4
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "adagrad"])
+@pytest.mark.parametrize("optimizer", ["adam", "adagrad"])
 @pytest.mark.parametrize("before", [0, 2])
-def test_steps_tried_for_a_capture_are_taken_back(maps, optimiser, before):
+def test_steps_tried_for_a_capture_are_taken_back(maps, optimizer, before):
     net = build_model("small", maps.problem, seed=5).train()
     split = DeviceSplit.of(maps.train, "cpu", torch.float64)
     loss = rv.ProjectionLoss(maps.problem)
     sets = OptimalitySet(maps.problem, maps.train.decisions, 1.0)
-    moving = make_optimiser(optimiser, net.parameters(), 1e-3)
+    moving = make_optimizer(optimizer, net.parameters(), 1e-3)
     step = Step(net, split, loss, moving, make_observed(loss, split, sets))
 
     def now():
@@ -263,10 +282,10 @@ def stop_after(epochs):
     return lambda: next(asked) >= epochs
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "adagrad"])
+@pytest.mark.parametrize("optimizer", ["adam", "adagrad"])
 @pytest.mark.parametrize("name", ["projection", "smoothed", "pfyl"])
-def test_a_run_that_was_stopped_ends_with_the_same_numbers(maps, tmp_path, optimiser, name):
-    settings = {"optimiser": optimiser, "epochs": 4, "decay": True}
+def test_a_run_that_was_stopped_ends_with_the_same_numbers(maps, tmp_path, optimizer, name):
+    settings = {"optimizer": optimizer, "max_epochs": 4, "schedule": "linear"}
     whole = learn(maps, name, **settings)
     _, part = learn(maps, name, checkpoint=tmp_path, stop=stop_after(2), **settings)
     assert not part.finished
@@ -275,7 +294,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_numbers(maps, tmp_path, optim
 
 
 def test_warm_starts_between_checkpoints_do_not_spoil_that(maps, tmp_path):
-    settings = {"epochs": 4, "checkpoint_every": 2}
+    settings = {"max_epochs": 4, "checkpoint_every": 2}
     whole = learn(maps, **settings)
     learn(maps, checkpoint=tmp_path, stop=stop_after(3), **settings)
     assert_same(whole, learn(maps, checkpoint=tmp_path, **settings))
@@ -292,7 +311,7 @@ def test_a_run_does_not_start_from_what_another_has_left_in_the_loss(maps):
         counts.clear()
         net = build_model("small", maps.problem, seed=5)
         split = DeviceSplit.of(maps.train, "cpu", torch.float64)
-        settings = {"epochs": 2, "batch_size": 8, "step": 3e-3, "checkpoint_every": 10}
+        settings = {"max_epochs": 2, "batch_size": 8, "lr": 3e-3, "checkpoint_every": 10}
         train(net, split, loss, stop=stop, **settings)
         return list(counts)
 
@@ -310,12 +329,12 @@ def test_a_finished_run_is_not_repeated(maps, tmp_path, every):
 
 
 @pytest.mark.parametrize(
-    "change", [{"step": 1e-2}, {"seed": 1}, {"name": "st"}, {"views": "mirrored"}]
+    "change", [{"lr": 1e-2}, {"seed": 1}, {"name": "st"}, {"views": "mirrored"}]
 )
 def test_the_checkpoint_of_another_run_is_refused(maps, tmp_path, change):
-    learn(maps, checkpoint=tmp_path, epochs=1)
+    learn(maps, checkpoint=tmp_path, max_epochs=1)
     with pytest.raises(InputError, match="another run"):
-        learn(maps, checkpoint=tmp_path, epochs=1, **change)
+        learn(maps, checkpoint=tmp_path, max_epochs=1, **change)
 
 
 def test_a_checkpoint_of_other_data_or_another_network_is_refused(maps, tmp_path):
@@ -327,7 +346,7 @@ def test_a_checkpoint_of_other_data_or_another_network_is_refused(maps, tmp_path
             array = getattr(split, change).clone()
             array[1].view(-1)[3] += 1
             split = dataclasses.replace(split, **{change: array})
-        settings = {"epochs": 1, "batch_size": 8, "checkpoint": tmp_path}
+        settings = {"max_epochs": 1, "batch_size": 8, "checkpoint": tmp_path}
         return train(
             build_model(name, maps.problem), split, rv.ProjectionLoss(maps.problem), **settings
         )
@@ -343,14 +362,14 @@ def test_a_checkpoint_of_other_data_or_another_network_is_refused(maps, tmp_path
 
 
 def test_a_damaged_checkpoint_is_refused(maps, tmp_path):
-    learn(maps, checkpoint=tmp_path, epochs=1)
+    learn(maps, checkpoint=tmp_path, max_epochs=1)
     for path in list(tmp_path.iterdir()):
         whole = path.read_bytes()
         spoilt = bytearray(whole)
         spoilt[len(whole) // 2] ^= 1
         path.write_bytes(spoilt)
         with pytest.raises(InputError, match="cannot be used"):
-            learn(maps, checkpoint=tmp_path, epochs=2)
+            learn(maps, checkpoint=tmp_path, max_epochs=2)
         path.write_bytes(whole)
 
 
@@ -364,13 +383,13 @@ data = t.terrain((24, 4, 12), side=4, seed=3, unique=True)
 def monitor(epoch, model):
     print("epoch", epoch, flush=True)
     return {{"loss again": 0.0}}
-t.learn(data, epochs=12, optimiser={optimiser!r}, checkpoint={folder!r}, monitor=monitor,
+t.learn(data, max_epochs=12, optimizer={optimizer!r}, checkpoint={folder!r}, monitor=monitor,
         checkpoint_every={every}, views={views!r}, shift={shift})
 """
 
 
 @pytest.mark.parametrize(
-    "optimiser, every, views, shift",
+    "optimizer, every, views, shift",
     [
         ("adam", 1, None, 0),
         ("adam", 4, "all", 1),
@@ -379,14 +398,14 @@ t.learn(data, epochs=12, optimiser={optimiser!r}, checkpoint={folder!r}, monitor
     ],
 )
 def test_a_run_that_was_killed_ends_with_the_same_numbers(
-    maps, tmp_path, optimiser, every, views, shift
+    maps, tmp_path, optimizer, every, views, shift
 ):
     here = Path(__file__).parent
     root = here.parents[1]
     code = KILLED.format(
         source=os.pathsep.join([str(root / "src"), str(root / "experiments/src")]),
         tests=str(here),
-        optimiser=optimiser,
+        optimizer=optimizer,
         folder=str(tmp_path / "run"),
         every=every,
         views=views,
@@ -404,7 +423,7 @@ def test_a_run_that_was_killed_ends_with_the_same_numbers(
     def monitor(epoch, model):
         return {"loss again": 0.0}
 
-    settings = {"epochs": 12, "optimiser": optimiser, "monitor": monitor, "views": views}
+    settings = {"max_epochs": 12, "optimizer": optimizer, "monitor": monitor, "views": views}
     settings |= {"checkpoint_every": every, "shift": shift}
     assert json.loads((tmp_path / "run" / "checkpoint.json").read_text())["epoch"] < 12
     resumed = learn(maps, checkpoint=tmp_path / "run", **settings)
@@ -415,7 +434,7 @@ def test_a_run_that_was_killed_ends_with_the_same_numbers(
 
 
 def test_measures_are_those_of_the_metrics(maps):
-    net, _ = learn(maps, epochs=1)
+    net, _ = learn(maps, max_epochs=1)
     split = DeviceSplit.of(maps.test, "cpu", torch.float64)
     found = judge(net, maps.problem, split)
     costs = predict(net, split.images).double().numpy()
@@ -455,7 +474,7 @@ def test_ties_are_optimal_but_not_exact():
 
 
 def test_where_nothing_costs_anything_every_decision_is_optimal(maps):
-    net, _ = learn(maps, epochs=0)
+    net, _ = learn(maps, max_epochs=0)
     split = DeviceSplit.of(maps.test, "cpu", torch.float64)
     free = DeviceSplit(split.images, split.decisions, torch.zeros_like(split.costs))
     found = judge(net, maps.problem, free)
@@ -464,7 +483,7 @@ def test_where_nothing_costs_anything_every_decision_is_optimal(maps):
 
 
 def test_judging_leaves_a_network_as_it_was(maps):
-    net, _ = learn(maps, epochs=0)
+    net, _ = learn(maps, max_epochs=0)
     net.train()
     before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
     judge(net, maps.problem, DeviceSplit.of(maps.test, "cpu"))
@@ -480,7 +499,7 @@ def test_judging_leaves_a_network_as_it_was(maps):
 @pytest.mark.parametrize("name", METHODS)
 def test_one_graph_takes_the_same_steps(maps, name, views):
     captured, eager = (
-        learn(maps, name, device="cuda", capture=flag, optimiser="adagrad", views=views, shift=1)
+        learn(maps, name, device="cuda", capture=flag, optimizer="adagrad", views=views, shift=1)
         for flag in (True, False)
     )
     assert captured[1].captured
@@ -492,7 +511,7 @@ def test_one_graph_takes_the_same_steps(maps, name, views):
 @pytest.mark.parametrize("every, views", [(1, None), (2, None), (2, "all")])
 @pytest.mark.parametrize("name", METHODS)
 def test_a_stopped_run_ends_alike_on_the_gpu(maps, tmp_path, name, every, views):
-    settings = {"device": "cuda", "epochs": 5, "checkpoint_every": every, "views": views}
+    settings = {"device": "cuda", "max_epochs": 5, "checkpoint_every": every, "views": views}
     settings["shift"] = 2 if views else 0
     whole = learn(maps, name, **settings)
     learn(maps, name, checkpoint=tmp_path, stop=stop_after(3), **settings)

@@ -152,7 +152,7 @@ def test_a_board_that_is_not_square_has_no_other_view():
 
 def test_a_network_learns_from_boards_in_both_views(boards):
     split = DeviceSplit.of(boards.train, "cpu", torch.float64)
-    settings = {"batch_size": 5, "step": 1e-3, "epochs": 3}
+    settings = {"batch_size": 5, "lr": 1e-3, "max_epochs": 3}
     losses = [
         train(build_model("small", boards.problem, channels=1), split,
               rv.ProjectionLoss(boards.problem), views=views, **settings).rows[-1]["loss"]
@@ -177,9 +177,9 @@ def test_an_epoch_sees_every_picture_once_in_one_of_its_views(maps):
 
     seen, indices = [], []
     split = DeviceSplit.of(maps.train, "cpu", torch.float64)
-    settings = {"views": "all", "batch_size": 6, "step": 1e-3, "checkpoint_every": 10, "seed": 7}
+    settings = {"views": "all", "batch_size": 6, "lr": 1e-3, "checkpoint_every": 10, "seed": 7}
     net = build_model("small", maps.problem)
-    train(net, split, Watching(maps.problem), epochs=30, **settings)
+    train(net, split, Watching(maps.problem), max_epochs=30, **settings)
     lines = torch.cat(indices).numpy().reshape(30, len(split))
     every = decisions_in(views_of(maps.problem), maps.train.decisions)
     assert np.array_equal(np.concatenate(seen), every[lines.ravel()])  # warm starts by view
@@ -208,7 +208,7 @@ def test_sets_that_do_not_know_the_views_are_refused(maps):
     net, loss = build_model("small", maps.problem), rv.ProjectionLoss(maps.problem)
     sets = OptimalitySet(maps.problem, maps.train.decisions)
     with pytest.raises(InputError, match="48 decisions, of 12 pictures in 4 views; got 12"):
-        train(net, split, loss, sets=sets, views="all", epochs=1)
+        train(net, split, loss, sets=sets, views="all", max_epochs=1)
 
 
 def test_other_problems_and_unknown_views_are_refused():

@@ -11,7 +11,7 @@ PROBLEMS = {
 }
 UNITS = np.array([1.0, 10.0, 0.1])
 """Of the features."""
-LOSSES = {2: "squared", 1: "distance", "huber": "huber", "bounded": "welsch"}
+LOSSES = {2: "squared", 1: "distance", "huber": "huber", "welsch": "welsch"}
 """What the estimator calls a power."""
 
 

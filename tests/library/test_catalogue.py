@@ -41,6 +41,10 @@ CATALOGUE = {
         -1.0,
     ),
     "knapsack, three resources": (problems.knapsack(RNG.random((3, 15)), [2.0, 3.0, 1.0]), -1.0),
+    "knapsack, standard form": (
+        problems.standard_form_knapsack(RNG.integers(1, 9, 6), 14.0),
+        -1.0,
+    ),
     "grid matching": (problems.grid_matching(4, 5), -1.0),
     "assignment": (problems.assignment(4, 4), -1.0),
     "assignment, spare tasks": (problems.assignment(3, 5), -1.0),
@@ -181,6 +185,16 @@ def test_knapsack_takes_by_value_for_weight_and_leaves_what_costs():
     np.testing.assert_array_equal(x, [[0, 0, 1, 1, 0], [1, 1, 0, 0, 0]])
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_standard_form_decides_as_any_solver_does_whatever_the_slacks_cost(seed):
+    rng = np.random.default_rng(seed)
+    problem = problems.standard_form_knapsack(rng.integers(1, 1000, 7), rng.uniform(200, 3000))
+    plain = LinearProgram(A_eq=problem.A_eq, b_eq=problem.b_eq, lb=0.0)  # without the structure
+    costs = rng.standard_normal((40, problem.n_variables))
+    costs[::2, 7] *= 1e-3  # else the budget's slack, in units of weight, decides alone
+    np.testing.assert_allclose(problem.solve(costs).x, plain.solve(costs).x, atol=1e-7)
+
+
 def test_knapsack_filled_exactly_leaves_no_crumbs():
     problem = problems.knapsack([0.1, 0.2, 0.3, 0.4], [0.3, 0.6, 0.0, np.inf])
     x = problem.solve(np.tile([-0.4, -0.6, -0.6, -0.4], (4, 1))).x
@@ -266,6 +280,12 @@ REFUSED = [
     (lambda p: p.knapsack([1.0], np.nan), InputError, "`capacity` must be a number"),
     (lambda p: p.knapsack([1.0], -np.inf), InputError, r"must be a number or \+inf; got -inf"),
     (lambda p: p.knapsack([1.0], [[1.0]]), ShapeError, r"a scalar or \(B,\)"),
+    (
+        lambda p: p.standard_form_knapsack(np.ones((2, 3)), 1.0),
+        ShapeError,
+        "one number in standard",
+    ),
+    (lambda p: p.standard_form_knapsack([1.0], -1.0), InputError, "finite and not negative"),
     (lambda p: p.knapsack(np.ones((2, 3)), np.ones(3)), ShapeError, r"\(2,\) or \(B, 2\)"),
     (lambda p: p.grid_matching(3, 5), InputError, "even number of cells; 3 x 5 has 15"),
     (lambda p: p.assignment(3, 2), InputError, "3 workers and 2 tasks"),

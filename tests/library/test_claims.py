@@ -43,6 +43,13 @@ def test_no_claim_about_a_hostile_program_is_false(first, curved):
     assert unanswered <= 4  # FAILED is honest, and useless
 
 
+def test_rounding_beside_an_entry_that_is_fixed_proves_nothing():
+    """Program 8300528: 0.25 x = 7.3e-14 misses an x of 0 by 2.9e-13 of what everything else is."""
+    program = hostile(8300528, False)
+    assert program.truth == OPTIMAL
+    assert not judged(program, *claimed(program))
+
+
 @pytest.mark.parametrize("curved", [False, True], ids=["linear", "quadratic"])
 def test_the_truth_about_hostile_programs_is_true(curved):
     """By certificate: rows of the problem, a ray of it, or a decision that obeys them."""

@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 import revealed as rv
-from revealed.datasets import load_paper_synthetic, noisy_paths, paper_knapsacks, paper_paths
+from revealed.datasets import (
+    general_knapsacks,
+    load_paper_synthetic,
+    noisy_paths,
+    paper_knapsacks,
+    paper_paths,
+)
 
-GENERATORS = [noisy_paths, paper_paths, paper_knapsacks]
+GENERATORS = [noisy_paths, paper_paths, paper_knapsacks, general_knapsacks]
 SIZES = (12, 3, 5)
 
 
@@ -92,15 +98,39 @@ def test_paper_paths_follow_the_formula():
     assert entries == {0, 1}
 
 
-def test_paper_knapsacks_quadruple_under_attack():
-    data = paper_knapsacks((300, 0, 0), seed=6)
-    contexts, values = data.train.contexts, -data.train.costs
+@pytest.mark.parametrize("generate", [paper_knapsacks, general_knapsacks], ids=name_of)
+def test_knapsacks_quadruple_under_attack(generate):
+    data = generate((300, 0, 0), seed=6)
+    contexts, values = data.train.contexts, -data.train.costs[:, :10]
     pairs = np.stack([contexts[:, i] * contexts[:, j] for i in range(5) for j in range(i, 5)], 1)
     calm = contexts[:, 0] <= 0.5
     weights, *_ = np.linalg.lstsq(pairs[calm], values[calm], rcond=None)
     np.testing.assert_allclose(pairs[calm] @ weights, values[calm], atol=1e-10)
     np.testing.assert_allclose(4.0 * pairs[~calm] @ weights, values[~calm], atol=1e-10)
     assert 0.15 < (~calm).mean() < 0.35
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_paper_knapsacks_are_in_standard_form(seed):
+    data = paper_knapsacks((20, 0, 0), seed=seed)
+    A, b = data.problem.A_eq.toarray(), data.problem.b_eq
+    weights = A[0, :10]
+    assert A.shape == (11, 21)
+    assert weights.max() <= b[0] <= weights.sum()
+    np.testing.assert_allclose(data.train.decisions @ A.T, np.tile(b, (20, 1)), atol=1e-9)
+    assert not data.train.costs[:, 10:].any()
+
+
+def test_budgets_of_paper_knapsacks_fill_their_range():
+    """Uniform between the largest weight and the sum less a uniform share of the largest."""
+    shares = []
+    for seed in range(300):
+        problem = paper_knapsacks((1, 0, 0), seed=seed).problem
+        weights = problem.A_eq.toarray()[0, :10]
+        least, most = weights.max(), weights.sum() - 0.5 * weights.max()
+        shares.append((problem.b_eq[0] - least) / (most - least))
+    assert np.mean(shares) == pytest.approx(0.5, abs=3 * np.sqrt(1 / 12 / 300))
+    assert min(shares) < 0.05 < 0.95 < max(shares)
 
 
 @pytest.fixture

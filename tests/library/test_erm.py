@@ -93,7 +93,7 @@ def test_armijo_accepts_only_steps_that_fall_enough():
     Z, sets = routes()
     history = erm(LinearModel(), Z, sets, optimizer="armijo", max_epochs=40, tol=0.0)
     L = theory.smoothness(Z, intercept=True)
-    assert (history["step"][:-1] >= 0.5 / L).all()  # 1/L always falls enough; halving stops there
+    assert (history["lr"][:-1] >= 0.5 / L).all()  # 1/L always falls enough; halving stops there
 
 
 def test_gradient_descent_keeps_its_promised_rate():
@@ -109,9 +109,9 @@ def test_gradient_descent_keeps_its_promised_rate():
 def test_steps_decrease_as_asked():
     Z, sets = routes()
     s = {"optimizer": "sgd", "lr": 0.4, "batch_size": 40, "max_epochs": 4}
-    constant = erm(LinearModel(), Z, sets, **s)["step"][:-1]
-    falling = erm(LinearModel(), Z, sets, **s, lr_decay=0.5)["step"][:-1]
-    line = erm(LinearModel(), Z, sets, **s, lr_decay="linear")["step"][:-1]
+    constant = erm(LinearModel(), Z, sets, **s)["lr"][:-1]
+    falling = erm(LinearModel(), Z, sets, **s, schedule=0.5)["lr"][:-1]
+    line = erm(LinearModel(), Z, sets, **s, schedule="linear")["lr"][:-1]
     np.testing.assert_allclose(constant, 0.4)
     np.testing.assert_allclose(falling, 0.4 / np.sqrt([1, 2, 3, 4]))
     np.testing.assert_allclose(line, 0.4 * np.array([1, 0.75, 0.5, 0.25]))
@@ -145,7 +145,7 @@ def test_many_inner_steps_on_all_data_approach_pocs():
     np.testing.assert_allclose(model.coef, other.coef, atol=1e-6)
 
 
-@pytest.mark.parametrize("power", [1, 2, "huber", "bounded"])
+@pytest.mark.parametrize("power", [1, 2, "huber", "welsch"])
 def test_minimises_the_loss_that_is_asked_for(power):
     Z, sets = routes()
     model = LinearModel()
@@ -362,10 +362,10 @@ def test_a_file_is_no_place_for_checkpoints(tmp_path):
         ({"batch_size": 2.5}, "`batch_size` must be a whole number"),
         ({"patience": 0}, "`patience` must be a whole number of at least 1"),
         ({"tol": "a"}, "`tol` must be a finite number"),
-        ({"lr_decay": -1.0}, "at least 0"),
-        ({"lr_decay": "cosine"}, 'a number or "linear"'),
+        ({"schedule": -1.0}, "at least 0"),
+        ({"schedule": "cosine"}, 'a number or "constant" or "linear"'),
         ({"weight_decay": 0.1, "optimizer": "armijo"}, "give the model a `ridge`"),
-        ({"power": 3}, "2, 1, 'huber' or 'bounded'"),
+        ({"power": 3}, "2, 1, 'huber' or 'welsch'"),
         ({"patience": 5}, "validation"),
         ({"optimizer": "armijo", "inner_steps": 4}, "one step"),
         ({"validation": (np.zeros((3, 4)), routes()[1])}, "got 3"),

@@ -15,7 +15,7 @@ from revealed.losses import projection as _projection
 
 CASES = catalogue()
 FORMS = [{"power": 2}, {"power": 1}, {"power": "huber", "delta": 0.5}, {"power": "huber"}]
-FORMS += [{"power": "bounded", "delta": 0.5}, {"power": "bounded"}]
+FORMS += [{"power": "welsch", "delta": 0.5}, {"power": "welsch"}]
 
 
 def form_id(form):
@@ -46,7 +46,7 @@ def expected(form, distance):
     if form["power"] == 1:
         return distance
     delta = form.get("delta", 1.0)
-    if form["power"] == "bounded":
+    if form["power"] == "welsch":
         return delta**2 * (1 - np.exp(-((distance / delta) ** 2) / 2))
     return np.where(distance <= delta, distance**2 / 2, delta * (distance - delta / 2))
 
@@ -70,7 +70,7 @@ def test_value_and_gradient_are_those_of_the_distance(case, form):
         2: np.ones(len(X)),
         1: 1 / p.distance,
         "huber": np.minimum(1, delta / p.distance),
-        "bounded": np.exp(-((p.distance / delta) ** 2) / 2),
+        "welsch": np.exp(-((p.distance / delta) ** 2) / 2),
     }[form["power"]]
     np.testing.assert_allclose(q.grad, slope[:, None] * residual, atol=1e-8)
 
@@ -359,8 +359,8 @@ def test_instances_with_their_own_constraints():
 @pytest.mark.parametrize(
     "options, complaint",
     [
-        ({"power": 3}, "2, 1, 'huber' or 'bounded'"),
-        ({"power": True}, "2, 1, 'huber' or 'bounded'"),
+        ({"power": 3}, "2, 1, 'huber' or 'welsch'"),
+        ({"power": True}, "2, 1, 'huber' or 'welsch'"),
         ({"delta": 0.0}, "above 0"),
         ({"reduction": "average"}, "mean, sum, none"),
         ({"margin": -1.0}, "at least 0"),

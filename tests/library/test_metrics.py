@@ -10,6 +10,8 @@ import torch
 import revealed as rv
 from helpers import catalogue, direct_projection, tiny_path
 from revealed import metrics
+from revealed.datasets import paper_paths
+from revealed.fit import LinearModel, pocs
 
 CASES = catalogue()
 
@@ -129,6 +131,49 @@ def test_gamma_does_not_depend_on_the_unit_of_cost(grid, scale):
     np.testing.assert_allclose(scaled, plain, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("scale", [1e-6, 0.01, 1.0, 100.0, 1e6])
+def test_relative_gamma_does_not_depend_on_the_scale_of_the_prediction(grid, scale):
+    problem, _, C, _, X = grid
+    found = metrics.relative_suboptimality(problem, costs=C, decisions=X)
+    assert found.max() > 0.1
+    scaled = metrics.relative_suboptimality(problem, costs=scale * C, decisions=X)
+    np.testing.assert_allclose(scaled, found, rtol=1e-7, atol=1e-9)
+
+
+def test_relative_gamma_is_gamma_at_a_margin_in_proportion(grid):
+    """Moving the margin to the cost is the same as moving the cost to the margin."""
+    problem, _, C, _, X = grid
+    found = metrics.relative_suboptimality(problem, costs=C, decisions=X)
+    for b in range(len(C)):
+        shortest = rv.project(np.zeros((1, C.shape[1])), rv.OptimalitySet(problem, X[b : b + 1]))
+        margin = np.linalg.norm(C[b]) / shortest.distance[0]
+        given = {"costs": C[b : b + 1], "decisions": X[b : b + 1], "margin": margin}
+        assert found[b] == pytest.approx(metrics.suboptimality(problem, **given)[0], abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gamma_ranks_backwards_where_costs_are_long_and_relative_gamma_does_not(seed):
+    """A thousand samples decide better than ten, whatever unit the ten's costs are in."""
+    data = paper_paths((1000, 0, 200), side=4, seed=seed)
+    found = {}
+    for size, unit in ((10, 1000.0), (1000, 1.0)):
+        seen = data.train.head(size)
+        model = LinearModel(fit_intercept=False)
+        pocs(model, seen.contexts, rv.OptimalitySet(data.problem, seen.decisions), max_iter=50)
+        given = {
+            "costs": unit * model.predict_cost(data.test.contexts),
+            "decisions": data.test.decisions,
+        }
+        found[size] = [
+            getattr(metrics, name)(data.problem, **given).mean()
+            for name in ("decision_loss", "suboptimality", "relative_suboptimality")
+        ]
+    few, many = found[10], found[1000]
+    assert few[0] > many[0]
+    assert few[1] < many[1]
+    assert few[2] > many[2]
+
+
 def test_what_gamma_mends():
     """Going over node 1 was observed; small costs and near ties flatter its predecessors."""
     problem = tiny_path()
@@ -152,6 +197,7 @@ def test_directions_that_do_not_exist_are_nan():
     X = np.array([[1.0, 0.0]])
     zero = np.zeros((1, 2))
     assert np.isnan(metrics.normalised_suboptimality_loss(problem, costs=zero, decisions=X))
+    assert np.isnan(metrics.relative_suboptimality(problem, costs=zero, decisions=X))
     worst = np.array([[1.0, -1.0]])  # opposite to the ray of the set: its projection is 0
     assert np.isnan(metrics.suboptimality(problem, costs=worst, decisions=X, margin=0.0))
     assert metrics.suboptimality(problem, costs=worst, decisions=X) == pytest.approx(np.sqrt(2))
@@ -265,6 +311,7 @@ def test_ties_with_constraints_of_their_own():
 PER_INSTANCE = (
     metrics.decision_loss,
     metrics.suboptimality,
+    metrics.relative_suboptimality,
     metrics.suboptimality_loss,
     metrics.normalised_suboptimality_loss,
     metrics.in_set,

@@ -220,6 +220,11 @@ def test_sampling_losses_tend_to_the_expectation():
         value, gradient = value_and_gradient(loss, q, stop[None], true_costs=truth)
         assert value.item() == pytest.approx(truth[0] @ (mean - stop), abs=15 / math.sqrt(draws))
         np.testing.assert_allclose(gradient[0], jacobian.T @ truth[0], atol=25 / math.sqrt(draws))
+        loss = PerturbedLoss(problem, baseline=baseline, **options)
+        value, gradient = value_and_gradient(loss, q, stop[None])
+        gap = mean - stop
+        assert value.item() == pytest.approx(0.5 * gap @ gap, abs=15 / math.sqrt(draws))
+        np.testing.assert_allclose(gradient[0], jacobian.T @ gap, atol=25 / math.sqrt(draws))
 
 
 def test_regression_is_half_the_squared_distance(paths):

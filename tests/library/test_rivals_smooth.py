@@ -18,7 +18,7 @@ from solver_cases import paths as paths
 
 import revealed as rv
 from helpers import catalogue
-from revealed.losses import BarrierLoss, QPTLLoss
+from revealed.losses import BarrierLoss, OptNetLoss, QPTLLoss
 
 
 def constraints(x, A_eq, A_ub, b_eq, b_ub, lb, ub):
@@ -109,6 +109,41 @@ def test_qptl_at_hostile_scales(paths, scale):
     near = QPTLLoss(problem, tau=1.0, reduction="none")(costs, X)
     far = QPTLLoss(problem, tau=scale, reduction="none")(scale * costs, X)
     np.testing.assert_allclose(far, near, rtol=1e-7)
+
+
+# --- implicit differentiation ------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("tau", [0.3, 2.0])
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_optnet_is_what_cvxpy_finds(case, tau):
+    X, costs = decided(case, seed=6)
+    q = costs.detach().numpy()
+    values = OptNetLoss(case.problem, tau=tau, reduction="none")(costs, X)
+    values.sum().backward()
+    way, step = np.random.default_rng(8).standard_normal(q.shape), 1e-4
+
+    def worth(b, cost):
+        return 0.5 * ((quadratic_decision(case.problem, b, cost, tau) - X[b]) ** 2).sum()
+
+    for b in range(len(X)):
+        assert values[b].item() == pytest.approx(worth(b, q[b]), rel=1e-5, abs=1e-6)
+    up, down = worth(1, q[1] + step * way[1]), worth(1, q[1] - step * way[1])
+    assert costs.grad[1].numpy() @ way[1] == pytest.approx((up - down) / (2 * step), abs=1e-3)
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_optnet_and_qptl_are_the_same_derivative_where_no_bound_is_weakly_tight(case):
+    X, costs = decided(case, seed=3)
+    found = []
+    for kind in (OptNetLoss, QPTLLoss):
+        q = costs.detach().clone().requires_grad_()
+        options = {"tau": 1.0, "criterion": "regret", "reduction": "none"}
+        kind(case.problem, **options)(q, X, true_costs=case.costs).sum().backward()
+        found.append(q.grad.numpy())
+    size = np.abs(found[1]).max()
+    np.testing.assert_allclose(found[0], found[1], atol=1e-4 * size)
 
 
 # --- log barrier ---------------------------------------------------------------------------------

@@ -9,13 +9,22 @@ from solver_cases import one_thread as one_thread
 from solver_cases import paths as paths
 
 import revealed as rv
-from revealed.losses import BarrierLoss, CaveLoss, OptimalityMarginLoss, QPTLLoss, make_loss
+from revealed.losses import (
+    BarrierLoss,
+    CaveLoss,
+    OptimalityMarginLoss,
+    OptNetLoss,
+    QPTLLoss,
+    make_loss,
+)
 
 LOSSES = {
     "mom": (OptimalityMarginLoss, {"margin": 0.7}),
     "mom true": (OptimalityMarginLoss, {"basis": "true"}),
     "qptl": (QPTLLoss, {"tau": 0.5}),
     "qptl regret": (QPTLLoss, {"criterion": "regret"}),
+    "optnet": (OptNetLoss, {"tau": 0.5}),
+    "optnet regret": (OptNetLoss, {"criterion": "regret"}),
     "intopt": (BarrierLoss, {"mu": 0.3}),
     "intopt regret": (BarrierLoss, {"criterion": "regret"}),
     "cave": (CaveLoss, {}),

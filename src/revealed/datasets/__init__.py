@@ -11,6 +11,7 @@ from .prices import portfolio_periods as portfolio_periods
 from .prices import synthetic_prices as synthetic_prices
 from .routes import load_road_network as load_road_network
 from .routes import load_routes as load_routes
+from .synthetic import general_knapsacks as general_knapsacks
 from .synthetic import noisy_knapsacks as noisy_knapsacks
 from .synthetic import noisy_paths as noisy_paths
 from .synthetic import paper_knapsacks as paper_knapsacks
@@ -20,6 +21,7 @@ __all__ = [
     "PAPER_NAMES",
     "DataSet",
     "Split",
+    "general_knapsacks",
     "load_energy",
     "load_paper_synthetic",
     "load_road_network",

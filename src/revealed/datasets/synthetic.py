@@ -15,7 +15,7 @@ import numpy as np
 
 from .._common.checks import check_number, check_whole, positive_int
 from ..errors import InputError
-from ..problems import grid_shortest_path, knapsack
+from ..problems import grid_shortest_path, knapsack, standard_form_knapsack
 from ..problems.linear import LinearProgram
 from .dataset import DataSet, split_by_size
 
@@ -124,19 +124,47 @@ def paper_knapsacks(
     """The paper's fractional knapsacks: values that jump to four times as much under attack.
 
         value = (B z)^degree (1 + 3 [z_1 > 0.5]),   z uniform in [-1, 1]^4 and a last feature 1,
-        weights whole numbers below 1000, capacity a uniform share of their sum
+        weights whole numbers below 1000, capacity uniform between the largest weight and the sum
+        of all less a uniform share of the largest
 
-    In general form: one cost (minus the value) for each item, and no slack to predict.
+    In standard form, as the paper has it: 2 n_items + 1 costs are predicted, and the true costs of
+    the slacks are 0. `general_knapsacks` is the form without slacks.
     """
-    sizes, rng = checked_sizes(sizes), _generator(seed)
-    n, degree = positive_int(n_items, "n_items"), positive_int(degree, "degree")
-    weights = rng.integers(1, 1000, n).astype(float)
+    rng = _generator(seed)
+    weights = _knapsack_weights(n_items, rng)
+    high = weights.sum() - rng.uniform() * weights.max()
+    capacity = weights.max() + rng.uniform() * (high - weights.max())
+    contexts, costs = _values_under_attack(checked_sizes(sizes), len(weights), degree, rng)
+    costs = np.pad(costs, ((0, 0), (0, len(weights) + 1)))
+    problem = standard_form_knapsack(weights, capacity)
+    return split_by_size("paper's knapsack", problem, contexts, costs, sizes)
+
+
+def general_knapsacks(
+    sizes: Sizes = (100, 100, 100), *, n_items: int = 10, degree: int = 2, seed: Seed = 0
+) -> DataSet:
+    """The same values in general form: one cost (minus the value) for each item, no slack to
+    predict, and a capacity that is a uniform share of the sum of the weights."""
+    rng = _generator(seed)
+    weights = _knapsack_weights(n_items, rng)
     problem = knapsack(weights, rng.uniform() * weights.sum())
+    contexts, costs = _values_under_attack(checked_sizes(sizes), len(weights), degree, rng)
+    return split_by_size("knapsack in general form", problem, contexts, costs, sizes)
+
+
+def _knapsack_weights(n_items: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.integers(1, 1000, positive_int(n_items, "n_items")).astype(float)
+
+
+def _values_under_attack(
+    sizes: Sizes, n: int, degree: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Contexts (B, 5) and costs (B, n), which are minus the values."""
+    degree = positive_int(degree, "degree")
     listens = rng.binomial(1, 0.5, (n, 5))
     contexts = _with_constant(rng.uniform(-1.0, 1.0, (sum(sizes), 4)))
     attacked = contexts[:, :1] > 0.5
-    values = (contexts @ listens.T) ** float(degree) * (1.0 + 3.0 * attacked)
-    return split_by_size("paper's knapsack", problem, contexts, -values, sizes)
+    return contexts, -((contexts @ listens.T) ** float(degree)) * (1.0 + 3.0 * attacked)
 
 
 def _power_costs(contexts: np.ndarray, listens: np.ndarray, degree: int) -> np.ndarray:

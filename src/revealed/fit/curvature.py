@@ -153,7 +153,7 @@ def _hessians(
         factor = own.weights[some]
         if loss.power == ROUNDED:
             factor = factor / loss.delta
-        elif loss.power == "bounded":  # without the part along the residual, which may be negative
+        elif loss.power == "welsch":  # without the part along the residual, which may be negative
             factor = factor * np.exp(-0.5 * (near.distance[some] / loss.delta) ** 2)
         yield some, entries, factor[:, None, None] * T
 

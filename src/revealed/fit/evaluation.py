@@ -2,7 +2,7 @@
 
     F = mean_i  mean_k  phi(dist(f(z_i) + noise xi_ik, C_i))
 
-`phi` is a form of the distance (squared, plain, Huber, bounded); xi_ik are normal draws in pairs of
+`phi` is a form of the distance (squared, plain, Huber, Welsch); xi_ik are normal draws in pairs of
 opposite sign, drawn once for a whole fit, so F stays convex and deterministic. Without noise there
 is one term per sample, the plain distance. Letters: B samples, n cost entries, K draws.
 """
@@ -10,6 +10,7 @@ is one term per sample, the plain distance. Letters: B samples, n cost entries, 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +34,7 @@ class DistanceLoss:
     """Which function of the distance is averaged over samples."""
 
     power: int | str = 2
-    """2 for 1/2 distance^2, 1 for the distance, "huber" (bends at `delta`), "bounded"."""
+    """2 for 1/2 distance^2, 1 for the distance, "huber" (bends at `delta`), "welsch"."""
     delta: float = 1.0
     noise: float = 0.0
     """Standard deviation of the draws added to a prediction; 0 for the plain distance."""
@@ -46,6 +47,20 @@ class DistanceLoss:
             check_power(self.power)
         check_delta(self.delta)
 
+    @classmethod
+    def read(cls, training: Mapping[str, Any]) -> DistanceLoss:
+        """The loss in the training facts of a stored model.
+
+        The squared distance for those of the first days, which knew no other; later ones called
+        the Welsch loss "bounded".
+        """
+        names = {"noise": "noise", "power": "power", "delta": "delta", "draws": "draws"}
+        names["loss_seed"] = "seed"
+        own: dict[str, Any] = {to: training[k] for k, to in names.items() if k in training}
+        if own.get("power") == "bounded":
+            own["power"] = "welsch"
+        return cls(**own)
+
     @property
     def count(self) -> int:
         """Projections for each sample."""
@@ -53,7 +68,7 @@ class DistanceLoss:
 
     @property
     def is_convex(self) -> bool:
-        return self.power != "bounded"
+        return self.power != "welsch"
 
     @property
     def sharp(self) -> DistanceLoss:

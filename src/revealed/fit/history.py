@@ -23,6 +23,7 @@ class StopReason(Enum):
     NO_PROGRESS = "no progress"
     CAP = "iteration cap"
     VALIDATION = "validation"
+    STOPPED = "stopped"
     ONE_PASS = "one pass"
 
     @property
@@ -40,6 +41,7 @@ _SENTENCES = {
     "more.",
     StopReason.VALIDATION: "The loss on the validation data has not improved for `patience` "
     "epochs; the best model was kept.",
+    StopReason.STOPPED: "Stopped by the caller; the same run goes on from its checkpoint.",
     StopReason.ONE_PASS: "These data were seen once, and measured as they came, before the model "
     "learnt from them.",
 }
@@ -51,8 +53,8 @@ class History:
     `history["h"]` is a column, `history.rows[-1]` the last row. Columns of POCS: iteration; h,
     the mean of 1/2 distance^2; loss, what is minimised (h plus the ridge penalty); mean_distance;
     max_distance; max_relative, the largest distance relative to the cost or the margin; unsolved,
-    how many projections missed their tolerance; projection_seconds; fit_seconds. Of ERM also step
-    and, where there are validation data, validation.
+    how many projections missed their tolerance; projection_seconds; fit_seconds. Of ERM also lr,
+    the learning rate of the last batch, and, where there are validation data, validation.
     """
 
     reason: StopReason | None = None

@@ -122,7 +122,8 @@ def _take_facts(est: Any, told: Facts) -> None:
     """What a fit leaves beside the model."""
     fitted = told.part("fitted").content
     est._seed = fitted.pop("seed")
-    est.loss_ = DistanceLoss(**fitted.pop("loss_"))
+    loss = fitted.pop("loss_")
+    est.loss_ = DistanceLoss.read(loss | {"loss_seed": loss["seed"]})
     results = fitted.pop("cv_results_", None)
     if results is not None:
         est.cv_results_ = {name: np.array(values) for name, values in results.items()}
@@ -133,7 +134,7 @@ def _take_facts(est: Any, told: Facts) -> None:
         setattr(est, name, fitted[name])
     est.certificate_ = _certificate(told.content.get("certificate"))
     rows, reason = told.content.get("history"), told.content.get("reason")
-    est.history_ = None if rows is None else History(rows)
+    est.history_ = None if rows is None else History([_renamed(row) for row in rows])
     if est.history_ is not None:
         est.history_.reason = None if reason is None else StopReason(reason)
         est.history_.certificate = est.certificate_
@@ -173,10 +174,16 @@ def _check_fit(est: Any) -> None:
 
 
 def _decoded_settings(settings: dict[str, Any], module: Any) -> dict[str, Any]:
-    found = {name: _decoded(value, module) for name, value in settings.items()}
+    found = {name: _decoded(value, module) for name, value in _renamed(settings).items()}
     return {name: value for name, value in found.items() if value is not _DEFAULT}
 
 
+def _renamed(kept: dict[str, Any]) -> dict[str, Any]:
+    """Settings of solvers and rows of histories by their names of today."""
+    return {_RENAMED.get(name, name): value for name, value in kept.items()}
+
+
+_RENAMED = {"lr_decay": "schedule", "step": "lr"}
 _DEFAULT = object()
 """A setting that was not kept: the default takes its place."""
 
@@ -218,9 +225,7 @@ def _from_command_line(facts: Facts, tensors: Tensors, problem: Any) -> InverseR
     est: Any = InverseRegressor(problem, model=kind, margin=margin)
     est.model_ = _in_units(kind, tensors, mean, scale)
     training = facts.part("training").content
-    loss = {"noise": "noise", "power": "power", "delta": "delta", "draws": "draws"}
-    loss["loss_seed"] = "seed"
-    est.loss_ = DistanceLoss(**{to: training[k] for k, to in loss.items() if k in training})
+    est.loss_ = DistanceLoss.read(training)
     est.ridge_, est._seed = float(training.get("ridge") or 0.0), est.loss_.seed
     est.form_, est.history_, est.certificate_ = None, None, None
     est.n_iter_, est.decision_report_ = int(training.get("evaluations") or 0), ""

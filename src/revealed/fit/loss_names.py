@@ -41,7 +41,7 @@ class Welsch(Settings):
         In units of cost. None takes the noise of the fit, or 1 without noise.
     """
 
-    power = "bounded"
+    power = "welsch"
 
     def __init__(self, delta: float | None = None) -> None:
         self.delta = delta
@@ -52,7 +52,7 @@ _BY_NAME: dict[str, dict[str, Any]] = {
     "squared": {"power": 2, "delta": None},
     "distance": {"power": 1, "delta": None},
     "huber": {"power": "huber", "delta": None},
-    "welsch": {"power": "bounded", "delta": None},
+    "welsch": {"power": "welsch", "delta": None},
 }
 
 

@@ -113,7 +113,7 @@ def _convergence(
 
 
 def _refuse_kinks(loss: DistanceLoss) -> None:
-    if loss.power in (1, "bounded"):
+    if loss.power in (1, "welsch"):
         raise InputError(
             f"POCS needs a squared distance or Huber's form, whose gradient it may follow all the "
             f"way; power={loss.power!r} needs solver='lbfgs'."

@@ -332,8 +332,9 @@ class Preconditioned(_FullBatch):
         Largest number of updates.
     lr : float or None
         Share of the way; None for 1.
-    lr_decay : float or "linear"
-        Update k goes lr / k^lr_decay of the way, or a share that falls in a straight line.
+    schedule : {"constant", "linear"} or float
+        How `lr` falls. "linear" is a straight line that would end at 0; with a number p, update k
+        goes lr / k^p of the way.
     patience, tol, n_draws
         As for `Armijo`.
     """
@@ -345,14 +346,14 @@ class Preconditioned(_FullBatch):
         *,
         max_iter: int = 150,
         lr: float | None = None,
-        lr_decay: float | str = 0.0,
+        schedule: float | str = "constant",
         patience: int | None = None,
         tol: float = 1e-6,
         n_draws: int | None = None,
     ) -> None:
         self.max_iter = max_iter
         self.lr = lr
-        self.lr_decay = lr_decay
+        self.schedule = schedule
         self.patience = patience
         self.tol = tol
         self.n_draws = n_draws
@@ -365,9 +366,9 @@ class SGD(_FirstOrder):
     ----------
     lr : float or None
         Learning rate; None for the usual one: 0.1 for SGD and Adagrad, 0.01 for Adam.
-    lr_decay : float or "linear"
-        The rate is divided by (1 + epochs so far)^lr_decay, or falls in a straight line that would
-        end at 0.
+    schedule : {"constant", "linear"} or float
+        How `lr` falls. "linear" is a straight line that would end at 0; a number p divides `lr` by
+        (1 + epochs so far)^p.
     batch_size : int
     weight_decay : float
         Of torch's optimizer. It shrinks every parameter, where the `ridge` of the estimator spares
@@ -388,7 +389,7 @@ class SGD(_FirstOrder):
         self,
         *,
         lr: float | None = None,
-        lr_decay: float | str = 0.0,
+        schedule: float | str = "constant",
         batch_size: int = 32,
         weight_decay: float = 0.0,
         max_epochs: int = 150,
@@ -398,7 +399,7 @@ class SGD(_FirstOrder):
         n_draws: int | None = None,
     ) -> None:
         self.lr = lr
-        self.lr_decay = lr_decay
+        self.schedule = schedule
         self.batch_size = batch_size
         self.weight_decay = weight_decay
         self.max_epochs = max_epochs

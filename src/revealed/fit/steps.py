@@ -21,8 +21,9 @@ from ..optimality.protocol import CostSet as Sets
 from .contexts import LARGEST
 from .evaluation import Tally
 from .models import CostModel
-from .schedules import learning_rate
-from .torch_model import OPTIMIZERS, TorchModel, make_optimizer, penalty, to_module
+from .optimizers import OPTIMIZERS, load_state, make_optimizer, set_lr, state_of
+from .schedules import CONSTANT, learning_rate
+from .torch_model import TorchModel, penalty, to_module
 
 USUAL_LR = {"armijo": 1.0, "preconditioned": 1.0, "sgd": 0.1, "adam": 0.01, "adagrad": 0.1}
 FULL_BATCH = ("armijo", "preconditioned")
@@ -85,7 +86,8 @@ class Objective:
 
 
 class Stepper(Protocol):
-    """Moves the parameters; `when` is the time in epochs, from which steps may decrease."""
+    """Moves the parameters and returns the learning rate; `when` is the time in epochs, from which
+    a schedule computes it."""
 
     def __call__(self, batch: Any, sets: Sets, index: np.ndarray, when: float) -> float: ...
 
@@ -100,7 +102,7 @@ def make_stepper(
     objective: Objective,
     *,
     lr: float | None = None,
-    lr_decay: float | str = 0.0,
+    schedule: float | str = CONSTANT,
     max_epochs: int = 1,
     weight_decay: float = 0.0,
     inner_steps: int = 1,
@@ -111,7 +113,7 @@ def make_stepper(
         return Armijo(objective, lr)
 
     def rate(when: float) -> float:
-        return learning_rate(lr, lr_decay, when, max_epochs)
+        return learning_rate(lr, schedule, when, max_epochs)
 
     if name == "preconditioned":
         return Preconditioned(model, objective, rate)
@@ -140,8 +142,7 @@ class Gradient:
 
     def __call__(self, batch: Any, sets: Sets, index: np.ndarray, when: float) -> float:
         lr = self._rate(when)
-        for group in self._optimizer.param_groups:
-            group["lr"] = lr
+        set_lr(self._optimizer, lr)
         costs, value = self._objective(batch, sets, index, count=True)
         if self._inner_steps > 1:
             costs.retain_grad()
@@ -160,16 +161,10 @@ class Gradient:
         self._optimizer.step()
 
     def state(self) -> dict[str, Tensor]:
-        kept = self._optimizer.state_dict()["state"]
-        return {f"{i}.{name}": value for i, part in kept.items() for name, value in part.items()}
+        return state_of(self._optimizer)
 
     def load(self, state: dict[str, Tensor]) -> None:
-        parts: dict[int, dict[str, Tensor]] = {}
-        for key, value in state.items():
-            i, _, name = key.partition(".")
-            parts.setdefault(int(i), {})[name] = value
-        groups = self._optimizer.state_dict()["param_groups"]
-        self._optimizer.load_state_dict({"state": parts, "param_groups": groups})
+        load_state(self._optimizer, state)
 
 
 class Armijo:

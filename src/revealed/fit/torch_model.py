@@ -1,4 +1,4 @@
-"""Any torch module as a model of costs, and what every use of torch here shares: optimizers, seeds,
+"""Any torch module as a model of costs, and what every use of torch here shares: seeds, threads,
 chunks on the module's device."""
 
 from __future__ import annotations
@@ -17,12 +17,7 @@ from .._common.settings import Settings
 from ..errors import InputError, ShapeError
 from .contexts import Ragged, check_length
 from .least_squares import chunks
-
-OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
-    "sgd": torch.optim.SGD,
-    "adam": torch.optim.Adam,
-    "adagrad": torch.optim.Adagrad,
-}
+from .optimizers import make_optimizer
 
 WORTH_THREADS = 2_000_000
 """Multiply-adds of a batch below which torch gets one thread."""
@@ -179,17 +174,6 @@ class TorchModel(Settings):
         check_number(self.ridge, "ridge")
         if self._optimizer is None:
             self._optimizer = make_optimizer(self.optimizer, self.module, self.lr)
-
-
-def make_optimizer(
-    name: str, module: nn.Module, lr: float, weight_decay: float = 0.0
-) -> torch.optim.Optimizer:
-    if name not in OPTIMIZERS:
-        raise InputError(f"`optimizer` must be one of {', '.join(OPTIMIZERS)}; got {name!r}.")
-    parameters = list(module.parameters())
-    if not parameters:
-        raise InputError(f"The module has no parameters to learn: {type(module).__name__}.")
-    return OPTIMIZERS[name](parameters, lr=lr, weight_decay=weight_decay)  # type: ignore[call-arg]
 
 
 def penalty(module: nn.Module, ridge: float) -> Tensor | float:

@@ -1,4 +1,4 @@
-"""ERM: minimise the mean distance loss over a data set by first-order methods, one loop for all.
+"""ERM: minimize the mean loss over a data set by first-order methods, in the loop of `loop`.
 
 "armijo"          gradient descent on all data, step by line search
 "preconditioned"  the same with preconditioner (Z^T Z / B)^-1; with step 1 it is POCS
@@ -8,10 +8,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,12 +29,13 @@ from .certificate import Certificate
 from .checkpoint import Checkpoint
 from .contexts import as_contexts, check_data, check_length, is_ragged
 from .decisions import counting
-from .history import History, StopReason, has_stalled, json_line
+from .history import History, StopReason, has_stalled
 from .least_squares import chunks
+from .loop import Loop, Row, shuffled
 from .models import CostModel
 from .pocs import Monitor
 from .progress import progress
-from .schedules import check_decay
+from .schedules import CONSTANT, check_schedule
 from .steps import FULL_BATCH, Objective, Stepper, check_method, make_stepper
 from .torch_model import TorchModel, seeded, threads_worth_it
 
@@ -53,16 +52,16 @@ class TrainSettings:
     lr: float | None = None
     """First learning rate; None for the usual one of the optimizer. For "armijo" the first step to
     try."""
-    lr_decay: float | str = 0.0
-    """The rate is divided by (1 + epochs so far)^lr_decay: 0 keeps it, 0.5 and 1 are the usual ways
-    to decrease it. With "linear" it falls in a straight line that would end at 0."""
+    schedule: float | str = CONSTANT
+    """"constant"; "linear", a straight line that would end at 0; or a number p, which divides the
+    rate by (1 + epochs so far)^p. Usual are 0.5 and 1."""
     weight_decay: float = 0.0
     """Of torch's optimizers: it shrinks every parameter, where the ridge of a model spares
     intercepts and is measured in standardized features."""
     inner_steps: int = 1
     """Updates of the model for each projection ("sgd", "adam", "adagrad")."""
     power: int | str = 2
-    """2 for 1/2 distance^2, 1 for the distance, "huber" between (bends at `delta`), "bounded" where
+    """2 for 1/2 distance^2, 1 for the distance, "huber" between (bends at `delta`), "welsch" where
     many decisions are beyond explaining (not convex: begin where another power ends)."""
     delta: float = 1.0
     tol: float = 1e-6
@@ -96,7 +95,7 @@ class TrainSettings:
         }
         for name, limit in least.items():
             check_whole(getattr(self, name), name, limit)
-        check_decay(self.lr_decay)
+        check_schedule(self.schedule)
         for name in ("weight_decay", "tol"):
             check_number(getattr(self, name), name)
         if self.patience is not None:
@@ -150,39 +149,28 @@ def erm(
         model,
         objective,
         lr=s.lr,
-        lr_decay=s.lr_decay,
+        schedule=s.schedule,
         max_epochs=s.max_epochs,
         weight_decay=s.weight_decay,
         inner_steps=s.inner_steps,
     )
-    best = _Best(model, module, validation, objective, s)
-    run = _facts_of(s, model, objective, features, sets, validation)
-    with (
-        checkpoints.claimed(s.checkpoint),
-        progress("ERM", s.max_epochs, verbose=s.verbose) as show,
-    ):
-        history = _resume(s, run, module, stepper, best)
-        while history.reason is None:
-            epoch = len(history)
-            row = {"iteration": epoch} | best.look(epoch)
-            history.reason = _reason(history, best, s)
-            if history.reason is not None:
-                best.restore()
-            row |= monitor(model) if monitor else {}
-            if history.reason is None:
-                few = threads_worth_it(module, len(sets) if s.full_batch else s.batch_size)
-                with few, seeded(module, s.seed, epoch):
-                    row |= _one_pass(stepper, objective, features, sets, epoch, s)
-            else:
-                row |= _last_look(objective, features, sets)
-            history.append(row)
-            _log(s, history)
-            show(row)
-            if s.checkpoint and len(history) % s.checkpoint_every == 0 and not history.reason:
-                _save(s, run, history, module, stepper, best)
-                # A resumed run has no warm starts either, so that both go the same way.
-                loss.forget()
+    with progress("ERM", s.max_epochs, verbose=s.verbose) as show:
+        history = Loop(
+            module=module,
+            learner=_Learner(stepper, objective, features, sets, s),
+            max_epochs=s.max_epochs,
+            validate=_validation_loss(model, validation, objective, s),
+            patience=s.patience,
+            ended=lambda rows: _ended(rows, s),
+            monitor=None if monitor is None else lambda epoch: monitor(model),
+            show=show,
+            facts=_facts_of(s, model, objective, features, sets, validation),
+            checkpoint=s.checkpoint,
+            checkpoint_every=s.checkpoint_every,
+            log=s.log,
+        ).run()
     if objective.measures_distance:
+        assert history.reason is not None, "the loop ends for a reason"
         history.certificate = Certificate.of(objective.tally.result(), s.tol, history.reason)
     return history
 
@@ -198,97 +186,97 @@ def _truth(
     return truth if there is None else truth[there]
 
 
-def _one_pass(
-    stepper: Stepper,
-    objective: Objective,
-    features: Any,
-    sets: Sets,
-    epoch: int,
-    s: TrainSettings,
-) -> dict[str, Any]:
-    """Learn from every sample once; the row of what the batches looked like as they came."""
-    objective.restart()
-    objective.loss.begin_epoch(s.seed, epoch)
-    objective.module.train()
-    step, batches = 0.0, _batches(len(sets), epoch, s)
-    for k, index in enumerate(batches):
-        step = stepper(features[index], sets[index], index, epoch + k / len(batches))
-    objective.module.eval()
-    return objective.row() | {"step": step}
+class _Learner:
+    """A model with its objective and its stepper, on data as `Sets` and `CostModel` take them."""
 
+    def __init__(
+        self, stepper: Stepper, objective: Objective, features: Any, sets: Sets, s: TrainSettings
+    ) -> None:
+        self._stepper, self._objective, self._s = stepper, objective, s
+        self._features, self._sets = features, sets
 
-def _last_look(objective: Objective, features: Any, sets: Sets) -> dict[str, Any]:
-    """The row of a model that is not changed any more."""
-    objective.restart()
-    objective.module.eval()
-    with torch.no_grad():
-        for part in chunks(len(sets)):
-            index = np.arange(part.start, part.stop)
-            objective(features[part], sets[part], index, count=True)
-    return objective.row()
+    def learn(self, epoch: int) -> Row:
+        s, objective, size = self._s, self._objective, len(self._sets)
+        objective.restart()
+        objective.loss.begin_epoch(s.seed, epoch)
+        objective.module.train()
+        few = threads_worth_it(objective.module, size if s.full_batch else s.batch_size)
+        lr, batches = 0.0, _batches(size, epoch, s)
+        with few, seeded(objective.module, s.seed, epoch):
+            for k, index in enumerate(batches):
+                when = epoch + k / len(batches)
+                lr = self._stepper(self._features[index], self._sets[index], index, when)
+        objective.module.eval()
+        return objective.row() | {"lr": lr}
+
+    def measure(self) -> Row:
+        objective = self._objective
+        objective.restart()
+        objective.module.eval()
+        with torch.no_grad():
+            for part in chunks(len(self._sets)):
+                index = np.arange(part.start, part.stop)
+                objective(self._features[part], self._sets[part], index, count=True)
+        return objective.row()
+
+    def forget(self) -> None:
+        if self._s.checkpoint:  # without one nothing can be resumed, and warm starts save time
+            self._objective.loss.forget()
+
+    def state(self) -> dict[str, Tensor]:
+        return self._stepper.state()
+
+    def load(self, found: Checkpoint) -> None:
+        name = self._s.optimizer
+        if name in FULL_BATCH:
+            state = found.part_like("optimizer", self._stepper.state())
+        else:
+            parameters = list(self._objective.module.parameters())
+            needed = name != "sgd" and found.facts["epoch"] > 0
+            state = found.state_like("optimizer", parameters, needed=needed)
+        self._stepper.load(state)
 
 
 def _batches(size: int, epoch: int, s: TrainSettings) -> list[np.ndarray]:
     if s.full_batch:
         return [np.arange(size)]
-    order = np.random.default_rng([s.seed, epoch]).permutation(size)
+    order, _ = shuffled(size, s.seed, epoch)
     return [order[part] for part in chunks(size, s.batch_size)]
 
 
-def _reason(history: History, best: _Best, s: TrainSettings) -> StopReason | None:
-    rows = history.rows
+def _ended(rows: list[Row], s: TrainSettings) -> StopReason | None:
+    """Whether the rows leave nothing to do."""
     if rows and rows[-1].get("max_relative", np.inf) <= s.tol:
         return StopReason.INTERPOLATED
-    if s.patience is not None and len(rows) - best.epoch >= s.patience:
-        return StopReason.VALIDATION
     recent = [row["loss"] for row in rows[-1 - s.window :]]
     if s.full_batch and has_stalled(recent, s.tol, s.window):
         return StopReason.NO_PROGRESS
-    return StopReason.CAP if len(rows) >= s.max_epochs else None
+    return None
 
 
-class _Best:
-    """The parameters that did best on the validation data; without such data it does nothing."""
-
-    def __init__(
-        self,
-        model: CostModel,
-        module: nn.Module,
-        validation: tuple[Any, Sets] | None,
-        objective: Objective,
-        s: TrainSettings,
-    ) -> None:
-        if validation is None and s.patience is not None:
+def _validation_loss(
+    model: CostModel, validation: tuple[Any, Sets] | None, objective: Objective, s: TrainSettings
+) -> Callable[[], float] | None:
+    """What measures the model on the validation data: by the distance to the sets, or by its
+    decisions where the loss measures no distance."""
+    if validation is None:
+        if s.patience is not None:
             raise InputError("`patience` needs data to watch: give `validation=(Z, sets)`.")
-        if validation is not None:
-            check_data(len(validation[0]), validation[1])
-        self._model, self._module, self._validation, self._s = model, module, validation, s
-        self._by_distance = objective.measures_distance
-        self.epoch, self.loss = 0, np.inf
-        self.kept: dict[str, Tensor] = {}
+        return None
+    Z, sets = validation
+    check_data(len(Z), sets)
 
-    def look(self, epoch: int) -> dict[str, float]:
-        """Measure, keep the parameters if they are the best so far, and tell."""
-        if self._validation is None:
-            return {}
-        Z, sets = self._validation
-        costs = self._model.predict_cost(Z)
-        if self._by_distance:
-            loss = float(projection_loss(costs, sets, power=self._s.power, delta=self._s.delta))
-        else:
-            assert isinstance(sets, OptimalitySet)  # other losses are of one problem
-            loss = float(decision_loss(sets.problem, costs=costs, decisions=sets).mean())
-        if loss < self.loss:
-            self.epoch, self.loss = epoch, loss
-            self.kept = {name: t.clone() for name, t in self._module.state_dict().items()}
-        return {"validation": loss}
+    def measure() -> float:
+        costs = model.predict_cost(Z)
+        if objective.measures_distance:
+            return float(projection_loss(costs, sets, power=s.power, delta=s.delta))
+        assert isinstance(sets, OptimalitySet)  # other losses are of one problem
+        return float(decision_loss(sets.problem, costs=costs, decisions=sets).mean())
 
-    def restore(self) -> None:
-        if self.kept:
-            self._module.load_state_dict(self.kept)
+    return measure
 
 
-# --- on disk -------------------------------------------------------------------------------------
+# --- what a checkpoint belongs to -----------------------------------------------------------------
 
 _FREE_TO_CHANGE = {"max_epochs", "checkpoint", "log", "threads", "verbose"}
 
@@ -322,84 +310,3 @@ def _validation_facts(Z: Any, sets: Sets) -> str:
     else:
         contexts = Z if isinstance(Z, np.ndarray | Tensor) else to_float64(Z, "Z")
     return f"{checkpoints.fingerprint(sets, contexts)}; {checkpoints.constraints(sets)}"
-
-
-def _save(
-    s: TrainSettings,
-    run: dict[str, Any],
-    history: History,
-    module: nn.Module,
-    stepper: Stepper,
-    best: _Best,
-) -> None:
-    assert s.checkpoint is not None
-    parts = {"model": module.state_dict(), "optimizer": stepper.state(), "best": best.kept}
-    tensors = {f"{part}.{k}": t for part, named in parts.items() for k, t in named.items()}
-    facts = {"epoch": len(history), "run": run, "rows": history.rows}
-    if best.kept:
-        facts |= {"best_epoch": best.epoch, "best_loss": best.loss}
-    checkpoints.save(s.checkpoint, Checkpoint(tensors, facts))
-
-
-def _resume(
-    s: TrainSettings, run: dict[str, Any], module: nn.Module, stepper: Stepper, best: _Best
-) -> History:
-    """The history so far, with everything else put back; empty where there is no checkpoint."""
-    found = checkpoints.load(s.checkpoint, run) if s.checkpoint is not None else None
-    history = History()
-    if found is not None:
-        history = History(_checked_rows(found))
-        own = module.state_dict()
-        parts = found.part_like("model", own), _optimizer_state(found, s.optimizer, module)
-        _resume_best(best, found, own)
-        module.load_state_dict(parts[0])
-        stepper.load(parts[1])
-    if s.log is not None:
-        with _writing(s.log):
-            Path(s.log).parent.mkdir(parents=True, exist_ok=True)
-            history.write_jsonl(s.log)
-    return history
-
-
-def _checked_rows(found: Checkpoint) -> list[dict[str, Any]]:
-    """The rows, one for each epoch."""
-    rows = found.facts["rows"]
-    if [row.get("iteration") for row in rows] != list(range(found.facts["epoch"])):
-        raise found.refusal(f"it is of epoch {found.facts['epoch']} and does not have all its rows")
-    if not all(isinstance(row.get("loss"), float | int) for row in rows):
-        raise found.refusal("a row has no loss")
-    return rows
-
-
-def _optimizer_state(found: Checkpoint, name: str, module: nn.Module) -> dict[str, Tensor]:
-    if name == "armijo":
-        return found.part_like("optimizer", {"step": torch.zeros((), dtype=torch.float64)})
-    if name == "preconditioned":
-        return found.part_like("optimizer", {})
-    needed = name != "sgd" and found.facts["epoch"] > 0
-    return found.state_like("optimizer", list(module.parameters()), needed=needed)
-
-
-def _resume_best(best: _Best, found: Checkpoint, own: dict[str, Tensor]) -> None:
-    """Put back the parameters that did best, where validation data has said so."""
-    if not found.part("best") and "best_epoch" not in found.facts:
-        return
-    epoch, loss = (found.facts.get(name) for name in ("best_epoch", "best_loss"))
-    if type(epoch) is not int or not isinstance(loss, float | int):
-        raise found.refusal("it does not say which epoch did best on the validation data")
-    best.kept, best.epoch, best.loss = found.part_like("best", own), epoch, float(loss)
-
-
-@contextmanager
-def _writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        said = error.strerror or error
-        raise InputError(f"The log {os.fspath(path)!r} cannot be written: {said}.") from error
-
-
-def _log(s: TrainSettings, history: History) -> None:
-    if s.log is not None:
-        with _writing(s.log), open(s.log, "a", encoding="utf-8") as file:
-            file.write(json_line(history.rows[-1]))

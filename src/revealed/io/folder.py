@@ -37,6 +37,9 @@ variables, or of another kind than linear and quadratic."""
 VERSIONS = (1, WITH_LIMITS, UNNAMED)
 """Of the format, that are read; a model is written in the oldest that can say what it is."""
 INDEX, TENSORS = "model.json", "tensors.safetensors"
+CHECKSUM = "sha256"
+"""The entry of the index under which stands the checksum of its other entries: one changed digit of
+a feature's mean is a model that predicts otherwise."""
 ASIDE = f"{TENSORS}.old"
 """Where the tensors of a model stay while it is replaced."""
 LARGEST_INDEX = 64 * 2**20
@@ -90,6 +93,7 @@ def write_folder(
     content = library.save({name: np.asarray(array, order="C") for name, array in tensors.items()})
     index = {"format": FORMAT, "version": version, **facts}
     index["tensors"] = {"file": TENSORS, "sha256": hashlib.sha256(content).hexdigest()}
+    index[CHECKSUM] = _checksum(index)
     text = json.dumps(index, allow_nan=False, indent=1, ensure_ascii=False)
     busy = f"Another process is writing a model to {folder}. Wait for it, or choose another folder."
     try:
@@ -275,7 +279,19 @@ def _index(path: Path) -> Facts:
             f"{VERSIONS[0]} to {VERSIONS[-1]}. Use a version of revealed that reads it, or fit "
             "anew."
         )
+    # Earlier versions wrote none.
+    if content.pop(CHECKSUM, None) not in (None, _checksum(content)):
+        raise InputError(
+            f"{path.name} is not as it was written (its checksum differs): it was damaged or "
+            f"edited. Copy the model anew; without its entry {CHECKSUM!r} it is read as it is."
+        )
     return Facts(content, path.name)
+
+
+def _checksum(index: dict[str, Any]) -> str:
+    """Of what an index says, however it is laid out."""
+    text = json.dumps(index, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _content(folder: Path, checksum: str) -> bytes:

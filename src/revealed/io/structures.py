@@ -13,15 +13,21 @@ import numpy as np
 
 from .._common.rows import Rows, frozen
 from ..errors import InputError
-from ..problems.catalogue.knapsacks import knapsack
+from ..problems.catalogue.knapsacks import knapsack, standard_form_knapsack
 from ..problems.catalogue.paths import shortest_path
 from ..problems.linear import LinearProgram
-from ..problems.structures import KnapsackStructure, MatchingStructure, PathStructure
+from ..problems.structures import (
+    KnapsackStructure,
+    MatchingStructure,
+    PathStructure,
+    StandardKnapsackStructure,
+)
 from .folder import Facts, Tensors, tensor
 
 KINDS: dict[str, type] = {
     "path": PathStructure,
     "knapsack": KnapsackStructure,
+    "knapsack in standard form": StandardKnapsackStructure,
     "matching": MatchingStructure,
 }
 _PLACE = "problem.structure"
@@ -50,7 +56,12 @@ def unpack_structure(facts: Facts, tensors: Tensors, problem: LinearProgram) -> 
     if not facts.has("structure"):
         return problem
     told = facts.part("structure")
-    readers = {"path": _path, "knapsack": _knapsack, "matching": _matching}
+    readers = {
+        "path": _path,
+        "knapsack": _knapsack,
+        "knapsack in standard form": _standard_knapsack,
+        "matching": _matching,
+    }
     kind = told.get("kind", str)
     if kind not in readers:
         raise InputError(f"{told.where}: the structure {kind[:40]!r} is not known.")
@@ -92,6 +103,14 @@ def _knapsack(told: Facts, tensors: Tensors, problem: LinearProgram) -> Knapsack
     capacity = tensors.get(f"{_PLACE}.capacity", np.zeros(0))
     capacity = tensor(tensors, f"{_PLACE}.capacity", (None,) * min(capacity.ndim, 1))
     built = knapsack(weights, capacity)
+    return built.structure if _same(built, problem) else None
+
+
+def _standard_knapsack(
+    told: Facts, tensors: Tensors, problem: LinearProgram
+) -> StandardKnapsackStructure | None:
+    weights = tensor(tensors, f"{_PLACE}.weights", (problem.n_variables // 2,))
+    built = standard_form_knapsack(weights, tensor(tensors, f"{_PLACE}.capacity", ()))
     return built.structure if _same(built, problem) else None
 
 

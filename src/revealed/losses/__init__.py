@@ -24,6 +24,7 @@ from .rivals.cave import CaveLoss as CaveLoss
 from .rivals.contrastive import ContrastiveLoss as ContrastiveLoss
 from .rivals.fenchel_young import FenchelYoungLoss as FenchelYoungLoss
 from .rivals.optimality_margin import OptimalityMarginLoss as OptimalityMarginLoss
+from .rivals.optnet import OptNetLoss as OptNetLoss
 from .rivals.perturbed import PerturbedLoss as PerturbedLoss
 from .rivals.qptl import QPTLLoss as QPTLLoss
 from .rivals.regression import RegressionLoss as RegressionLoss
@@ -40,6 +41,7 @@ LOSSES: dict[str, type[DecisionLoss]] = {
         BlackboxLoss,
         OptimalityMarginLoss,
         QPTLLoss,
+        OptNetLoss,
         BarrierLoss,
         PerturbedLoss,
         FenchelYoungLoss,

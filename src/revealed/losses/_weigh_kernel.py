@@ -2,7 +2,7 @@
 """The end of a projection loss in one launch: a program turns one distance into value and gradient.
 
 In plain torch this is a dozen launches of a few numbers each, which beside a network's own step
-can be felt. The forms are those of `_distance`, the bounded one excepted.
+can be felt. The forms are those of `_distance`, the Welsch loss excepted.
 """
 
 import triton

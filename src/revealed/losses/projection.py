@@ -3,7 +3,7 @@
     power=2         1/2 dist^2, the paper's h             gradient  q - P(q)
     power=1         dist, robust to wrong decisions       gradient  (q - P(q)) / dist
     power="huber"   1/2 dist^2 up to `delta`, then straight: delta (dist - delta/2)
-    power="bounded" 1/2 dist^2 near the set, at most delta^2: gives up what is far away (not convex)
+    power="welsch"  1/2 dist^2 near the set, at most delta^2: gives up what is far away (not convex)
 
 Nothing is differentiated through a solver: the gradient of a distance to a convex set is the
 residual itself. Letters: B samples, n cost entries.

@@ -8,6 +8,7 @@ from .measures import in_set as in_set
 from .measures import normalised_suboptimality_loss as normalised_suboptimality_loss
 from .measures import optimal as optimal
 from .measures import relative_regret as relative_regret
+from .measures import relative_suboptimality as relative_suboptimality
 from .measures import suboptimality as suboptimality
 from .measures import suboptimality_loss as suboptimality_loss
 from .measures import summary as summary
@@ -24,6 +25,7 @@ __all__ = [
     "normalised_suboptimality_loss",
     "optimal",
     "relative_regret",
+    "relative_suboptimality",
     "same_decision",
     "suboptimality",
     "suboptimality_loss",

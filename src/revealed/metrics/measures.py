@@ -4,7 +4,8 @@
     exact                          is x(c) = x*, as ties fall?    always; larger is better
     in_set                         does c explain x*?             always; larger is better
     accuracy                       the same as exact, ties shared always; larger is better
-    suboptimality                  <P(c)/|P(c)|, x(c) - x*>       always: Gamma, free of scale
+    suboptimality                  <P(c)/|P(c)|, x(c) - x*>       always: the paper's Gamma
+    relative_suboptimality         Gamma of c at the margin's scale    always: free of scale
     suboptimality_loss             <c, x* - x(c)>                 always: its first predecessor
     normalised_suboptimality_loss  <c/|c|, x* - x(c)>             always: its second predecessor
     estimate_loss                  <c*, x(c) - x*>                needs the true costs c*
@@ -123,13 +124,39 @@ def suboptimality(
     Never negative, and 0 exactly if x(c) is as good as x* under that cost. Unlike its
     predecessors it cannot be made small by small costs or by costs near a tie. It does not change
     when costs and margin are measured in another unit, and for decisions in [0, 1] its mean is at
-    most sqrt(2 n h) / delta (see `revealed.theory.gamma_bound`). `margin` must be that of the
+    most sqrt(2 n h) / delta (see `revealed.theory.gamma_bound`).
+
+    It does change with the scale of c alone: at a fixed margin, longer costs with the same
+    decisions have a smaller Gamma, for |P(c)| grows and the margin with it does not. A model whose
+    costs are long can so be ranked before one whose decisions are better. To compare models, use
+    `relative_suboptimality`. `margin` must be that of the
     sets if decisions are an OptimalitySet; None takes theirs. With margin 0 the projection of a
     cost that is wrong enough is 0 and has no direction: NaN.
     """
     case = case_of(problem, costs, decisions)
     nearest = project(case.costs, sets_of(case, decisions, margin)).point
     return case.restore(_gamma(case, decide(case), nearest))
+
+
+def relative_suboptimality(problem: LinearProgram, *, costs: Any, decisions: Any) -> Any:
+    """(B,): Gamma of the prediction brought to the scale of the margin.
+
+        <p/|p|, x(c) - x*>,   p = P(c |P(0)| / |c|)
+
+    The cost keeps its direction and takes the length of the shortest cost that explains the
+    decision with the margin, so neither the scale of c nor the margin matters: what is measured is
+    how much worse x(c) is under the explaining cost nearest in direction. Never negative, and 0
+    where x(c) = x*. NaN where c is 0, or where the decision is at no bound, so that a cost of 0
+    explains it. Two projections each.
+    """
+    case = case_of(problem, costs, decisions)
+    sets = sets_of(case, case.decisions, 1.0)
+    unit = project(np.zeros_like(case.costs), sets).distance / np.maximum(
+        _length(case.costs), np.finfo(float).tiny
+    )
+    scaled = case.costs * unit[:, None]
+    gamma = _gamma(case, decide(case), project(scaled, sets).point)
+    return case.restore(np.where(_length(scaled) > 0, gamma, np.nan))
 
 
 def suboptimality_loss(problem: LinearProgram, *, costs: Any, decisions: Any) -> Any:

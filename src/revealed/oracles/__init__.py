@@ -14,6 +14,7 @@ from ..problems.structures import (
     KnapsackStructure,
     MatchingStructure,
     PathStructure,
+    StandardKnapsackStructure,
     TourStructure,
 )
 from .integer import INTEGER_SOLVERS
@@ -30,6 +31,9 @@ REPAIRS.register(ConvexProgram, "revealed.oracles.convex:nearest_feasible")
 
 SPECIAL_ORACLES.register(PathStructure, "revealed.oracles.paths:solve_paths")
 SPECIAL_ORACLES.register(KnapsackStructure, "revealed.oracles.knapsack:solve_knapsacks")
+SPECIAL_ORACLES.register(
+    StandardKnapsackStructure, "revealed.oracles.knapsack:solve_standard_knapsacks"
+)
 SPECIAL_ORACLES.register(MatchingStructure, "revealed.oracles.matching:solve_matchings")
 
 DEVICE_ORACLES.register(PathStructure, "revealed.oracles.gpu.paths:solve_paths_on_device")

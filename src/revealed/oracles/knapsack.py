@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..problems.solution import SolveStatus
-from ..problems.structures import KnapsackStructure
+from ..problems.structures import KnapsackStructure, StandardKnapsackStructure
 
 if TYPE_CHECKING:
     from ..problems.linear import LinearProgram
@@ -25,11 +25,32 @@ _ROUNDING = 1e-12
 def solve_knapsacks(problem: LinearProgram, costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Decisions (B, n) and statuses (B,); a negative capacity is infeasible."""
     knapsack: KnapsackStructure = problem.structure
+    return _greedy(knapsack.weights, np.broadcast_to(knapsack.capacity, len(costs)), costs)
+
+
+def solve_standard_knapsacks(
+    problem: LinearProgram, costs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same in standard form. With s = capacity - <weights, x> and t = 1 - x the slacks' costs
+    become costs of the items: <c, x> + c_s s + <c_t, t> = <c - c_s weights - c_t, x> + constant."""
+    knapsack: StandardKnapsackStructure = problem.structure
+    weights, n = knapsack.weights, len(knapsack.weights)
+    folded = costs[:, :n] - costs[:, n : n + 1] * weights - costs[:, n + 1 :]
     capacity = np.broadcast_to(knapsack.capacity, len(costs))
+    taken, status = _greedy(weights, capacity, folded)
+    rest = capacity - taken @ weights
+    # What rounding leaves of a full knapsack is no slack.
+    rest = np.where(rest > _ROUNDING * capacity, rest, 0.0)
+    return np.hstack([taken, rest[:, None], 1.0 - taken]), status
+
+
+def _greedy(
+    item_weights: np.ndarray, capacity: np.ndarray, costs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        rate = costs / knapsack.weights  # -inf for an item without weight
+        rate = costs / item_weights  # -inf for an item without weight
     order = np.argsort(np.where(costs < 0, rate, np.inf), axis=1, kind="stable")
-    weights = knapsack.weights[order]
+    weights = item_weights[order]
     weights[np.take_along_axis(costs, order, axis=1) >= 0] = np.inf  # never worth its room
     taken = _fill(weights, capacity)
     X = np.empty(costs.shape)

@@ -13,6 +13,7 @@ from .catalogue.edge_orders import pyepo_edge_order as pyepo_edge_order
 from .catalogue.edge_orders import pyepo_edges as pyepo_edges
 from .catalogue.knapsacks import binary_knapsack as binary_knapsack
 from .catalogue.knapsacks import knapsack as knapsack
+from .catalogue.knapsacks import standard_form_knapsack as standard_form_knapsack
 from .catalogue.markov import grid_world as grid_world
 from .catalogue.markov import markov_decision_process as markov_decision_process
 from .catalogue.markov import occupancy_of as occupancy_of

@@ -64,6 +64,24 @@ class KnapsackStructure:
 
 
 @dataclass(frozen=True, eq=False)
+class StandardKnapsackStructure:
+    """The same in standard form, A x = b, x >= 0: n items, the slack of the budget, and the slack
+    of each item's limit of 1."""
+
+    weights: np.ndarray
+    """(n,) float64, not negative."""
+    capacity: np.ndarray
+    """() float64."""
+
+    @property
+    def n_instances(self) -> int | None:
+        return None
+
+    def take(self, index: Choice) -> StandardKnapsackStructure:
+        return self
+
+
+@dataclass(frozen=True, eq=False)
 class MatchingStructure:
     """Bipartite matching that covers the left side: variable e joins left[e] with right[e].
 

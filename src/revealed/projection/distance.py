@@ -3,7 +3,7 @@
     power=2         1/2 dist^2                        gradient  q - P(q)
     power=1         dist                              gradient  (q - P(q)) / dist
     power="huber"   1/2 dist^2 up to `delta`, then delta (dist - delta/2)
-    power="bounded" delta^2 (1 - exp(-dist^2 / 2 delta^2)), not convex: 1/2 dist^2 near the set, and
+    power="welsch"  delta^2 (1 - exp(-dist^2 / 2 delta^2)), not convex: 1/2 dist^2 near the set, and
                     what is many delta away is given up
 
 Plain arithmetic, so that numpy arrays and tensors of any device go through it alike, and torch is
@@ -20,10 +20,10 @@ import numpy as np
 from ..errors import InputError
 from .result import Projection
 
-POWERS = (1, 2, "huber", "bounded")
+POWERS = (1, 2, "huber", "welsch")
 ROUNDED = "rounded"
 """Huber's form over delta: the plain distance without its kink, for solvers that approach it."""
-BENT = ("huber", "bounded")
+BENT = ("huber", "welsch")
 """Those for which `delta` means something."""
 INSIDE = 1e-10
 """A distance of at most this share of the cost is rounding: its direction means nothing."""
@@ -51,7 +51,7 @@ def _rounded(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
     return value / delta, factor / delta
 
 
-def _bounded(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
+def _welsch(distance: Any, outside: Any, delta: float) -> tuple[Any, Any]:
     exponent = -0.5 * (distance / delta) ** 2
     kept, lost = (
         (np.exp(exponent), -np.expm1(exponent))
@@ -65,7 +65,7 @@ _FORMS: dict[Any, Callable[[Any, Any, float], tuple[Any, Any]]] = {
     2: _squared,
     1: _plain,
     "huber": _huber,
-    "bounded": _bounded,
+    "welsch": _welsch,
     ROUNDED: _rounded,
 }
 
@@ -91,13 +91,13 @@ def length_of(q: Any, margins: Any) -> Any:
 def check_power(power: Any) -> None:
     """Refuse anything but the four forms."""
     if isinstance(power, bool) or power not in POWERS:
-        raise InputError(f"`power` must be 2, 1, 'huber' or 'bounded'; got {power!r}.")
+        raise InputError(f"`power` must be 2, 1, 'huber' or 'welsch'; got {power!r}.")
 
 
 def check_delta(delta: Any) -> None:
     """Refuse anything but a finite number above 0."""
     if not (isinstance(delta, int | float | np.number) and 0 < delta < np.inf):
         raise InputError(
-            f"`delta` must be above 0 and finite, the distance at which the Huber and bounded "
+            f"`delta` must be above 0 and finite, the distance at which the Huber and Welsch "
             f"losses bend; got {delta!r}."
         )

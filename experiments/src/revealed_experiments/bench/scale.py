@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from revealed.cli.commands.options import positive
+
 from .record import surroundings, write_json
 from .tables import Table, show
 
@@ -32,23 +34,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `revealed bench scale`."""
     parser.add_argument(
         "--sizes",
+        type=_sizes,
         default="125000,250000,500000,1000000",
         help="numbers of decisions, separated by commas",
     )
     parser.add_argument(
-        "--max-iter", type=int, default=500, metavar="N", help="evaluations of each fit (500)"
+        "--max-iter", type=positive, default=500, metavar="N", help="evaluations of each fit (500)"
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="JSON file for the figures")
 
 
+def _sizes(text: str) -> list[int]:
+    return [positive(word) for word in text.split(",")]
+
+
 def run(args: argparse.Namespace) -> int:
     """Fit at every size; 1 if one went over the budget of memory or failed."""
-    sizes = [int(word) for word in args.sizes.split(",")]
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         write_decisions(Path(folder), 100)
         _fit(Path(folder), 100, 2)  # compiles the kernels, once for this machine
-        for size in sizes:
+        for size in args.sizes:
             write_decisions(Path(folder), size)
             lines.append(_fit(Path(folder), size, args.max_iter))
             print(f"  {size:,} decisions in {lines[-1]['seconds']:.1f} s", flush=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,13 +51,6 @@ def show_targets(targets: Sequence[dict[str, Any]]) -> None:
     for target in targets:
         mark = "[green]holds [/]" if target["holds"] else "[red]missed[/]"
         console.print(f"{mark}  {target['name']}: {target['value']:.3g} ({target['bound']})")
-
-
-def positive(text: str) -> int:
-    """An option's value as a whole number of at least 1, for argparse."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number of at least 1; got {text!r}")
-    return int(text)
 
 
 def target(name: str, value: float, bound: float, *, at_least: bool = False) -> dict[str, Any]:

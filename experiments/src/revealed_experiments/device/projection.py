@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from revealed.cli.commands.options import number
 from revealed.importers import read_mps
 from revealed.optimality.sets import OptimalitySet
 from revealed.problems import assignment, grid_matching, grid_shortest_path, knapsack
@@ -229,7 +230,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--method", default="auto", choices=("auto", "triton", "torch"))
     parser.add_argument("--precision", default="float64", choices=("float64", "float32"))
-    parser.add_argument("--tol", type=float, default=1e-8, help="residual asked of the device")
+    parser.add_argument("--tol", type=number, default=1e-8, help="residual asked of the device")
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--large", action="store_true", help="grids up to 30, boards up to 12 too")
     parser.add_argument("--netlib", type=Path, help="folder of .mps.gz files, or what --save wrote")

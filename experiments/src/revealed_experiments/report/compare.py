@@ -15,11 +15,15 @@ HEADINGS = {
     "decision_loss": "decision loss",
     "estimate_loss": "estimate loss",
     "relative_regret": "regret, %",
+    "gamma": "Γ",
+    "gamma_relative": "Γ free of scale",
 }
 ABOUT = {
     "decision_loss": "|x(c) − x*|², the squared distance of decisions; needs no true cost",
     "estimate_loss": "⟨c*, x(c) − x*⟩, the cost lost by deciding under the learned costs",
     "relative_regret": "sum of costs lost over the sum of optimal costs, in per cent",
+    "gamma": "the paper's suboptimality at margin 1; smaller where costs are longer",
+    "gamma_relative": "the same with every cost brought to the scale of the margin",
 }
 
 

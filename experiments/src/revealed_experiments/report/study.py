@@ -115,6 +115,8 @@ def part_title(part: str) -> str:
     kind, _, rest = part.partition(" ")
     known = {
         "paper": f"The paper's {rest} problem",
+        "seeds": f"The paper's {rest} problem, 30 fresh seeds",
+        "general": f"The {rest} problem in general form",
         "cave": f"CaVE's paths, {rest}",
         "margins": f"Margins on the {rest} problem",
         "kernels": f"Kernels on the {rest} problem",

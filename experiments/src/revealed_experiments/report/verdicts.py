@@ -1,6 +1,8 @@
 """The frame of a claim: a sentence, the numbers set side by side, and the verdict they give.
 
-A claim is open while runs are missing that it speaks of: seeds, methods, or whole parts.
+A claim is open while runs are missing that it speaks of: seeds, methods, or whole parts. It holds,
+or does not, where the paired differences allow a verdict: their 95% interval (Student's t) lies on
+one side of what the claim asks. Else it cannot be told.
 """
 
 from __future__ import annotations
@@ -9,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy import stats
 
-from .numbers import mean
+from .numbers import mean, standard_error
 from .study import Entry, Study, differences
 
-HOLDS, FAILS, OPEN = "holds", "does not hold", "open"
+HOLDS, FAILS, UNSURE, OPEN = "holds", "does not hold", "cannot be told", "open"
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,8 @@ class Against:
     theirs: float
     ours: float
     gaps: np.ndarray  # (seeds,) ours less theirs
-    passes: bool
+    passes: bool | None
+    """Whether the claim holds against this one; None where the seeds cannot tell."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,10 @@ class Claim:
     def verdict(self) -> str:
         if self.missing or not self.against:
             return OPEN
-        return HOLDS if all(each.passes for each in self.against) else FAILS
+        found = [each.passes for each in self.against]
+        if False in found:
+            return FAILS
+        return UNSURE if None in found else HOLDS
 
 
 def meet(
@@ -76,14 +84,30 @@ def set_beside(
     both_sides: bool = False,
     scale: float = 1.0,
 ) -> Against:
-    """Passes if ours is below the other's plus `share` of it.
-
-    A difference that the seeds cannot tell from none is no excuse: few seeds tell little.
-    """
+    """Passes if ours is surely below the other's plus `share` of it, or with `both_sides` surely
+    within that share of it; fails if it surely is not."""
     a, b = scale * mean(ours.final(*where)), scale * mean(other.final(*where))
     gaps = scale * differences(ours, other, *where)
-    over = abs(a - b) if both_sides else a - b
-    return Against(other.label, b, a, gaps, bool(over <= share * abs(b)))
+    low, high = interval(gaps)
+    limit = share * abs(b)
+    if both_sides:
+        passes = decided(max(abs(low), abs(high)) <= limit, low > limit or high < -limit)
+    else:
+        passes = decided(high <= limit, low > limit)
+    return Against(other.label, b, a, gaps, passes)
+
+
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """The 95% interval of the mean of values by seed; the mean itself for a single one."""
+    if len(values) < 2:
+        return mean(values), mean(values)
+    reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1)) * standard_error(values)
+    return mean(values) - reach, mean(values) + reach
+
+
+def decided(holds: bool, fails: bool) -> bool | None:
+    """True, False, or None where neither is sure."""
+    return True if holds else False if fails else None
 
 
 def renamed(found: Against, name: str) -> Against:

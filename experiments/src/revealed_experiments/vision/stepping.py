@@ -1,7 +1,11 @@
 """One update of a network on one batch, and the same held in a CUDA graph.
 
 Gather the batch, predict, compare, differentiate, move: nothing in between waits for the device,
-and where the loss allows it the whole becomes one launch.
+and where the loss allows it the whole becomes one launch. This is why pictures have a step of
+their own. The steppers of `revealed.fit` read the loss of every batch, check its costs and tally
+distances, and their line searches decide by what they read: each makes the host wait for the
+device, and none can be part of a graph. Order, schedule, history and checkpoints are those of
+`revealed.fit.loop` in both.
 
 Letters: B pictures of a batch, n cost entries.
 """
@@ -14,13 +18,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from revealed.fit.optimizers import state_of
 from revealed.losses import DecisionLoss
 from revealed.optimality.sets import OptimalitySet
 from revealed.problems.structures import PathStructure
 
 from .inputs import DeviceSplit
 from .judging import precision
-from .optimisers import start_state, state_of
+from .optimizers import start_state
 from .shifts import Shifts
 from .views import ViewedSplit
 
@@ -42,20 +47,20 @@ class Step:
         model: nn.Module,
         data: DeviceSplit | ViewedSplit,
         loss: DecisionLoss,
-        optimiser: torch.optim.Optimizer,
+        optimizer: torch.optim.Optimizer,
         observed: Observed,
         *,
         shifts: Shifts | None = None,
         half: bool = False,
         warm_starts: bool = False,
     ) -> None:
-        self.model, self.loss, self.optimiser = model, loss, optimiser
+        self.model, self.loss, self.optimizer = model, loss, optimizer
         self.total = torch.zeros((), dtype=torch.float64, device=data.device)
         self._data, self._observed, self._shifts = data, observed, shifts
         self._half, self.warm_starts = half, warm_starts
 
     def __call__(self, index: Tensor) -> None:
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         if self._shifts is None:
             images = self._data.images[index]
         else:
@@ -71,7 +76,7 @@ class Step:
             index=index if self.warm_starts else None,
         )
         value.backward()
-        self.optimiser.step()
+        self.optimizer.step()
         self.total += value.detach()
 
 
@@ -95,7 +100,7 @@ class CapturedStep:
             torch.cuda.current_stream().wait_stream(stream)
             before.restore(step)
         self._graph = torch.cuda.CUDAGraph()
-        step.optimiser.zero_grad(set_to_none=True)
+        step.optimizer.zero_grad(set_to_none=True)
         with torch.cuda.graph(self._graph):
             step(self._index)
 
@@ -113,18 +118,18 @@ class _Kept:
 
     def __init__(self, step: Step) -> None:
         self._model = {name: t.clone() for name, t in step.model.state_dict().items()}
-        self._optimiser = {name: t.clone() for name, t in state_of(step.optimiser).items()}
+        self._optimizer = {name: t.clone() for name, t in state_of(step.optimizer).items()}
         self._total = step.total.clone()
 
     @torch.no_grad()
     def restore(self, step: Step) -> None:
         for name, tensor in step.model.state_dict().items():
             tensor.copy_(self._model[name])
-        if self._optimiser:
-            for name, tensor in state_of(step.optimiser).items():
-                tensor.copy_(self._optimiser[name])
+        if self._optimizer:
+            for name, tensor in state_of(step.optimizer).items():
+                tensor.copy_(self._optimizer[name])
         else:  # nothing had been remembered yet
-            start_state(step.optimiser)
+            start_state(step.optimizer)
         step.total.copy_(self._total)
         if step.warm_starts:
             step.loss.forget()

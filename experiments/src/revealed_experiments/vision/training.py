@@ -1,6 +1,6 @@
 """Training a network from pictures: data on the device, any loss, and the same numbers again.
 
-    result = train(net, DeviceSplit.of(data.train, "cuda"), loss, sets=sets, step=5e-4, epochs=50)
+    result = train(net, DeviceSplit.of(data.train, "cuda"), loss, sets=sets, lr=5e-4, max_epochs=50)
 
 Batches of epoch k are drawn from (seed, k) and everything random in a loss likewise, so a run that
 was killed and goes on from its checkpoint ends with the numbers of one that was not.
@@ -24,17 +24,21 @@ from torch import Tensor, nn
 from revealed.errors import InputError
 from revealed.fit import checkpoint as checkpoints
 from revealed.fit.checkpoint import Checkpoint
-from revealed.fit.schedules import LINEAR, learning_rate
+from revealed.fit.history import History, StopReason
+from revealed.fit.loop import Loop, Row, shuffled
+from revealed.fit.optimizers import load_state, set_lr, state_of
+from revealed.fit.schedules import CONSTANT, check_schedule, learning_rate
 from revealed.losses import DecisionLoss
 from revealed.optimality.sets import OptimalitySet
 
 from .inputs import DeviceSplit
-from .optimisers import load_state, make_optimiser, set_step, state_of
+from .optimizers import make_optimizer
 from .shifts import Shifts
 from .stepping import CapturedStep, Step, can_capture, make_observed
 from .views import ViewedSplit, sets_in
 
-Row = dict[str, Any]
+FIRST = 1
+"""The number of the first epoch in rows and in random draws."""
 Monitor = Callable[[int, nn.Module], Row]
 """Asked at the start (epoch 0) and after each epoch; what it finds joins the row."""
 
@@ -43,14 +47,15 @@ Monitor = Callable[[int, nn.Module], Row]
 class TrainSettings:
     """How to train; everything but the network, the data and the loss."""
 
-    optimiser: str = "adam"
+    optimizer: str = "adam"
     """"adam" or "adagrad"."""
-    step: float = 5e-4
-    epochs: int = 50
+    lr: float = 5e-4
+    max_epochs: int = 50
     batch_size: int = 100
     """An epoch takes as many whole batches as there are; what is left over waits for the next."""
-    decay: bool = False
-    """Let the step fall from epoch to epoch, in a straight line that would end at 0."""
+    schedule: float | str = CONSTANT
+    """How `lr` falls from epoch to epoch, as in `revealed.fit.TrainSettings`. It stays the same
+    within one, for every change is a copy to the device."""
     seed: int = 0
     views: str | None = None
     """Maps from other sides, "mirrored" or "all" (also turned by half), boards with rows and
@@ -71,16 +76,13 @@ class TrainSettings:
 
     def __post_init__(self) -> None:
         for name, least in (
-            ("epochs", 0), ("batch_size", 1), ("shift", 0), ("checkpoint_every", 1)
+            ("max_epochs", 0), ("batch_size", 1), ("shift", 0), ("checkpoint_every", 1)
         ):  # fmt: skip
             if getattr(self, name) < least:
                 raise InputError(f"`{name}` must be at least {least}; got {getattr(self, name)}.")
-        if not self.step > 0:
-            raise InputError(f"`step` must be above 0; got {self.step}.")
-
-    def step_in(self, epoch: int) -> float:
-        """The step of an epoch, counted from 1."""
-        return learning_rate(self.step, LINEAR if self.decay else 0.0, epoch - 1, self.epochs)
+        if not self.lr > 0:
+            raise InputError(f"`lr` must be above 0; got {self.lr}.")
+        check_schedule(self.schedule)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,25 +117,37 @@ def train(
     s = TrainSettings(**settings)
     if not len(data):
         raise InputError("There must be pictures to learn from; the split is empty.")
-    trainer = _Trainer(model, data, loss, sets, s)
-    with checkpoints.claimed(s.checkpoint), reproducible():
-        rows = trainer.resume()
-        if not rows:
-            rows.append({"epoch": 0, "seconds": 0.0, "loss": None} | _look(monitor, 0, model))
-        while len(rows) <= s.epochs:
-            if stop is not None and stop():
-                return TrainResult(rows, finished=False, captured=trainer.captured)
-            rows.append(trainer.learn(len(rows)) | _look(monitor, len(rows), model))
-            trainer.save(rows)
-    return TrainResult(rows, finished=True, captured=trainer.captured)
+    learner = _Learner(model, data, loss, sets, s)
+    loop = Loop(
+        module=model,
+        learner=learner,
+        max_epochs=s.max_epochs,
+        monitor=None if monitor is None else lambda epoch: monitor(epoch, model),
+        stop=stop,
+        facts=_facts(s, model, data, loss, sets),
+        checkpoint=s.checkpoint,
+        checkpoint_every=s.checkpoint_every,
+        checkpoint_last=True,
+    )
+    with reproducible():
+        history = loop.run()
+    finished = history.reason is not StopReason.STOPPED
+    return TrainResult(_by_epoch(history), finished=finished, captured=learner.captured)
 
 
-def _look(monitor: Monitor | None, epoch: int, model: nn.Module) -> Row:
-    return monitor(epoch, model) if monitor else {}
+def _by_epoch(history: History) -> list[Row]:
+    """Rows that join what an epoch saw with what was found after it, not before it."""
+    seen = [{"seconds": 0.0, "loss": None}]
+    seen += [{name: row[name] for name in ("seconds", "loss")} for row in history.rows[:-1]]
+    own = {"iteration", "seconds", "loss", "lr"}
+    return [
+        {"epoch": k} | seen[k] | {name: found for name, found in row.items() if name not in own}
+        for k, row in enumerate(history.rows)
+    ]
 
 
-class _Trainer:
-    """A network with everything that changes it."""
+class _Learner:
+    """A network with everything that changes it, on pictures that stay on one device."""
 
     def __init__(
         self,
@@ -153,8 +167,7 @@ class _Trainer:
                 f"{len(self._lines) // len(data)} views; got {len(sets)}."
             )
         self._shifts = Shifts(s.shift, data.device) if s.shift else None
-        self._optimiser = make_optimiser(s.optimiser, model.parameters(), s.step)
-        self._run = _facts(s, model, data, loss, sets)
+        self._optimizer = make_optimizer(s.optimizer, model.parameters(), s.lr)
         # A sample comes once an epoch: with a checkpoint after each there is nothing to start from.
         self._warm_starts = s.checkpoint_every > 1 and getattr(loss, "warm_start", False)
         if self._warm_starts:
@@ -174,7 +187,7 @@ class _Trainer:
             torch.compile(self._model) if s.compile else self._model,  # type: ignore[arg-type]
             self._lines,
             loss,
-            self._optimiser,
+            self._optimizer,
             make_observed(loss, self._lines, sets),
             shifts=self._shifts,
             half=s.half,
@@ -199,8 +212,9 @@ class _Trainer:
     def learn(self, epoch: int) -> Row:
         """Learn from every whole batch once; the host looks at the device when all is done."""
         s, advance = self._s, self._advance
-        set_step(self._optimiser, s.step_in(epoch))
-        self._loss.begin_epoch(s.seed, epoch)
+        lr = learning_rate(s.lr, s.schedule, epoch, s.max_epochs)
+        set_lr(self._optimizer, lr)
+        self._loss.begin_epoch(s.seed, epoch + FIRST)
         self._model.train()
         batches = self._batches(epoch)
         advance.total.zero_()
@@ -211,50 +225,37 @@ class _Trainer:
         seconds = time.perf_counter() - began
         if not np.isfinite(mean):
             raise InputError(
-                f"The training has diverged: the loss of epoch {epoch} is not a number. Choose a "
-                "smaller `step`."
+                f"The training has diverged: the loss of epoch {epoch + FIRST} is not a number. "
+                "Choose a smaller `lr`."
             )
-        return {"epoch": epoch, "seconds": seconds, "loss": mean}
+        return {"seconds": seconds, "loss": mean, "lr": lr}
 
     def _batches(self, epoch: int) -> Tensor:
         """(K, B) lines of the data, drawn anew in each epoch: every picture once, in one view, and
         with the number of its shift where pictures are shifted."""
-        rng, size = np.random.default_rng([self._s.seed, epoch]), len(self._data)
-        order = rng.permutation(size) + size * rng.integers(len(self._lines) // size, size=size)
+        size = len(self._data)
+        order, rng = shuffled(size, self._s.seed, epoch + FIRST)
+        order += size * rng.integers(len(self._lines) // size, size=size)
         if self._shifts is not None:
             order += len(self._lines) * rng.integers(len(self._shifts), size=size)
         whole = len(order) // self._size * self._size
         return torch.from_numpy(order[:whole].reshape(-1, self._size)).to(self._device)
 
-    def save(self, rows: list[Row]) -> None:
-        """Write a checkpoint if one is due, as it is at the end."""
-        s, epoch = self._s, rows[-1]["epoch"]
-        if epoch % s.checkpoint_every and epoch != s.epochs:
-            return
-        if s.checkpoint is not None:
-            parts = {"model": self._model.state_dict(), "optimiser": state_of(self._optimiser)}
-            tensors = {f"{part}.{k}": t for part, named in parts.items() for k, t in named.items()}
-            facts = {"epoch": epoch, "run": self._run, "rows": rows}
-            checkpoints.save(s.checkpoint, Checkpoint(tensors, facts))
+    def measure(self) -> Row:
+        """Nothing: another pass over all pictures costs as much as an epoch."""
+        return {}
+
+    def forget(self) -> None:
         if self._warm_starts:
-            # A resumed run has no warm starts either, so that both go the same way.
             self._loss.forget()
 
-    def resume(self) -> list[Row]:
-        """The rows so far, with network and optimiser put back; empty without a checkpoint."""
-        place = self._s.checkpoint
-        found = None if place is None else checkpoints.load(place, self._run)
-        if found is None:
-            return []
-        epoch, rows = found.facts["epoch"], found.facts["rows"]
-        if [row.get("epoch") for row in rows] != list(range(epoch + 1)):
-            raise found.refusal(f"it is of epoch {epoch} and does not have all its rows")
-        state = found.part_like("model", self._model.state_dict())
+    def state(self) -> dict[str, Tensor]:
+        return state_of(self._optimizer)
+
+    def load(self, found: Checkpoint) -> None:
         parameters = list(self._model.parameters())
-        kept = found.state_like("optimiser", parameters, needed=epoch > 0)
-        self._model.load_state_dict(state)
-        load_state(self._optimiser, kept)
-        return rows
+        needed = found.facts["epoch"] > 0
+        load_state(self._optimizer, found.state_like("optimizer", parameters, needed=needed))
 
 
 # --- the same numbers again ----------------------------------------------------------------------

@@ -5,15 +5,28 @@ from __future__ import annotations
 import argparse
 import math
 import re
+from collections.abc import Callable
 
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
-def whole(text: str) -> int:
-    """A whole number of at least 0."""
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 0, got {text!r}")
-    return int(text)
+def whole_from(least: int) -> Callable[[str], int]:
+    """A reader of whole numbers of at least `least`, in plain digits: `int` takes 1_6 too."""
+
+    def whole_number(text: str) -> int:
+        # Eighteen digits fit every array; int refuses some thousands with words of its own.
+        plain = text.isascii() and text.isdigit() and len(text) <= 18
+        if not plain or int(text) < least:
+            raise argparse.ArgumentTypeError(
+                f"expected a whole number of at least {least}, got {text[:40]!r}"
+            )
+        return int(text)
+
+    return whole_number
+
+
+whole = whole_from(0)
+positive = whole_from(1)
 
 
 def signed(text: str) -> float:

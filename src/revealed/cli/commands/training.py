@@ -62,10 +62,7 @@ def train(dossier: Dossier, rows: np.ndarray, args: argparse.Namespace) -> Train
 
 
 def loss_of(training: dict[str, Any]) -> DistanceLoss:
-    """The loss that a stored model was fitted with; the squared distance for those of the first
-    days, which knew no other."""
+    """The loss that a stored model was fitted with."""
     from ...fit import DistanceLoss
 
-    names = {"noise": "noise", "power": "power", "delta": "delta", "draws": "draws"}
-    names["loss_seed"] = "seed"
-    return DistanceLoss(**{to: training[name] for name, to in names.items() if name in training})
+    return DistanceLoss.read(training)

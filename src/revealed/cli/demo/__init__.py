@@ -7,6 +7,8 @@ Everything is generated from one seed; nothing is downloaded.
 import argparse
 from pathlib import Path
 
+from ..commands.options import positive, whole
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `revealed demo`."""
@@ -23,10 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--held-out", 500, "further trips to judge by"),
         ("--iterations", 500, "evaluations of the loss at most"),
     ):
-        least = 0 if name == "--seed" else 1
         parser.add_argument(
             name,
-            type=_at_least(least),
+            type=whole if name == "--seed" else positive,
             default=default,
             metavar="N",
             help=f"{words} (default: %(default)s)",
@@ -45,12 +46,3 @@ def run(args: argparse.Namespace) -> int:
         iterations=args.iterations,
     )
     return 0 if held else 1
-
-
-def _at_least(least: int):
-    def whole_number(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"a whole number of at least {least}; got {text!r}")
-        return int(text)
-
-    return whole_number

@@ -27,18 +27,19 @@ class BarrierLoss(DecisionLoss):
         criterion="regret"      <c*, x^ - x*>
 
     x^ is the point of the central path with parameter `mu`: smooth in c, the decision itself in the
-    limit mu = 0. Its derivative comes from the conditions of optimality, differentiated at x^. The
-    authors stop the homogeneous self-dual method once its mu is below a limit and differentiate
-    that method's equations; here the path is the plain one and the point exactly that of `mu`, so
-    that the gradient is the exact one of the value. Some decision must be strictly inside all
-    bounds and inequalities, and the cost must not fall without limit. An entry without any bound
-    costs accuracy: five digits are left.
+    limit mu = 0. Its derivative comes from the conditions of optimality, differentiated at x^. This
+    is the plain log-barrier form, with the point exactly that of `mu`, so that the gradient is the
+    exact one of the value. IntOpt is its relative: Mandi and Guns stop the homogeneous self-dual
+    method once its mu is below a limit and differentiate its equations. Some decision must
+    be strictly inside all bounds and inequalities, and the cost must not fall without limit. An
+    entry without any bound costs accuracy: five digits are left.
 
     Needs true costs for "regret" only. No oracle call; one barrier problem for each sample, all at
     once.
 
-    Source: Mandi and Guns, *Interior Point Solving for LP-based prediction+optimisation* (NeurIPS
-    2020).
+    Sources: Cameron, Hartford, Lundy and Leyton-Brown, *The Perils of Learning Before Optimizing*
+    (AAAI 2022), to which the paper credits the plain form; Mandi and Guns, *Interior Point Solving
+    for LP-based prediction+optimisation* (NeurIPS 2020), the homogeneous one.
     """
 
     name = "intopt"

@@ -11,7 +11,7 @@ from ..._common.rows import frozen
 from ...errors import InputError, ShapeError
 from ..integer import IntegerProgram
 from ..linear import LinearProgram
-from ..structures import BinaryKnapsackStructure, KnapsackStructure
+from ..structures import BinaryKnapsackStructure, KnapsackStructure, StandardKnapsackStructure
 
 
 def knapsack(weights: Any, capacity: Any) -> LinearProgram:
@@ -30,6 +30,31 @@ def knapsack(weights: Any, capacity: Any) -> LinearProgram:
     return LinearProgram(
         A_ub=np.atleast_2d(weights), b_ub=b_ub, lb=0.0, ub=1.0, structure=structure
     )
+
+
+def standard_form_knapsack(weights: Any, capacity: Any) -> LinearProgram:
+    """Fractional knapsack as A x = b, x >= 0: minimise <c, x> over 2n + 1 columns.
+
+    Columns are the n items, what is left of the capacity, and 1 - x of each item; the first row is
+    the budget, the others are x_i + t_i = 1. This is the form in which the paper learns: slacks are
+    predicted like items, and count in the decision loss, the first in units of weight. For use,
+    prefer `knapsack`, which has no slack to predict. `weights` is (n,), `capacity` at least 0.
+    """
+    weights = _checked_weights(weights)
+    room = to_float64(capacity, "capacity")
+    if weights.ndim != 1 or room.ndim:
+        raise ShapeError(
+            "`weights` must be (n,) and `capacity` one number in standard form; got shapes "
+            f"{weights.shape} and {room.shape}."
+        )
+    if not (np.isfinite(room) and room >= 0):
+        raise InputError(f"`capacity` must be finite and not negative; got {room}.")
+    n = len(weights)
+    A = np.zeros((n + 1, 2 * n + 1))
+    A[0, :n], A[0, n] = weights, 1.0
+    A[1:, :n] = A[1:, n + 1 :] = np.eye(n)
+    structure = StandardKnapsackStructure(frozen(weights.copy()), frozen(np.array(room)))
+    return LinearProgram(A_eq=A, b_eq=np.r_[room, np.ones(n)], lb=0.0, structure=structure)
 
 
 def binary_knapsack(weights: Any, capacities: Any) -> IntegerProgram:

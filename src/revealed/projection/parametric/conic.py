@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from ..._common.conic import Cone, ConicAnswer, conditions_left, onto_cones, rows_of, solve_best
+from ..._common.curved_polish import polished_curved
 from ..._common.polish import polished
 from ...optimality.active_set import EntryState
 from ...optimality.sets import OptimalitySet
@@ -24,6 +25,7 @@ from .conditions import EMPTY_PROOF, NOTHING
 
 GOAL = 1e-11
 """A residual with which no further attempt is made."""
+CURVED = ("second-order", "semidefinite")
 
 
 class ConicProgram(NamedTuple):
@@ -89,8 +91,12 @@ def _best_answer(program: ConicProgram, size: float, seconds: float) -> tuple[Co
         program.cones,
     )
 
+    curved = any(kind in CURVED for kind, _ in program.cones)
+
     def judge(answer: ConicAnswer) -> tuple[ConicAnswer, float]:
         residual = residual_of(program, answer, size)
+        if curved:
+            return _polished_curved(program, answer, residual, size)
         exact = None if residual <= GOAL else polished(*quadratic, answer)
         again = np.inf if exact is None else residual_of(program, exact, size)
         return (answer, residual) if exact is None or again > residual else (exact, again)
@@ -99,14 +105,31 @@ def _best_answer(program: ConicProgram, size: float, seconds: float) -> tuple[Co
     return solve_best(*quadratic, what=what, judge=judge, goal=GOAL, seconds=seconds)
 
 
+def _polished_curved(
+    program: ConicProgram, answer: ConicAnswer, residual: float, size: float
+) -> tuple[ConicAnswer, float]:
+    """The better of an answer and what Newton's method makes of it; its residual is no less than
+    the error that the last step shows."""
+    quadratic = sparse.diags_array(program.weight), -program.weight * program.target
+    found = polished_curved(*quadratic, program.A, program.right, program.cones, answer)
+    if found is None:
+        return answer, residual
+    exact, step = found
+    yard = _yard(program, exact, size)
+    again = max(residual_of(program, exact, size), _length(program, step) / yard)
+    if again <= residual:
+        return exact, again
+    return answer, max(residual, _length(program, answer.x - exact.x) / yard)
+
+
 def residual_of(program: ConicProgram, answer: ConicAnswer, size: float) -> float:
     """Relative, 0 at the exact answer: the largest of four misses.
 
     Conditions unmet and gradient left over, against the length of the move (as everywhere, no less
-    than 1e-3 of the parameters); the products of slacks and multipliers against its square; and of
-    each row that is no part of a curved cone the smaller of slack and multiplier, since a product
-    of 1e-8 leaves room for an error of 1e-4. A move that is nothing leaves nothing to gain,
-    whatever the last three say.
+    than 1e-3 of the parameters); the products of slacks and multipliers against its square; and
+    what slacks s and multipliers z miss of s = proj(s - z), which is the smaller of both in each
+    row that is an inequality by itself, since a product of 1e-8 leaves room for an error of 1e-4. A
+    move that is nothing leaves nothing to gain, whatever the last three say.
     """
     weight, target = program.weight, program.target
     unmet, left, gap = conditions_left(
@@ -117,22 +140,28 @@ def residual_of(program: ConicProgram, answer: ConicAnswer, size: float) -> floa
         program.cones,
         answer,
     )
-    move = np.sqrt(float(weight @ (answer.x - target) ** 2))
-    yard = max(move, SHORT * size, NOTHING)
+    move, yard = _length(program, answer.x - target), _yard(program, answer, size)
     both = _largest_of_both(program, answer)
     return max(unmet / yard, min(max(left / yard, both / yard, gap / yard**2), move / yard))
 
 
+def _yard(program: ConicProgram, answer: ConicAnswer, size: float) -> float:
+    """What errors of this answer are held against."""
+    return max(_length(program, answer.x - program.target), SHORT * size, NOTHING)
+
+
+def _length(program: ConicProgram, step: np.ndarray) -> float:
+    """Of a change of w and e; multipliers have none."""
+    return np.sqrt(float(program.weight @ step**2))
+
+
 def _largest_of_both(program: ConicProgram, answer: ConicAnswer) -> float:
-    """The largest of min(slack, multiplier) over rows that are inequalities by themselves."""
-    slack, start, largest = program.right - program.A @ answer.x, 0, 0.0
-    for kind, size in program.cones:
-        stop = start + rows_of((kind, size))
-        if kind == "nonnegative":
-            both = np.minimum(slack[start:stop], answer.z[start:stop])
-            largest = max(largest, float(both.max(initial=0.0)))
-        start = stop
-    return largest
+    """The largest entry of s - proj(s - z) in all cones but those of equations."""
+    slack = program.right - program.A @ answer.x
+    missed = np.abs(slack - onto_cones(slack - answer.z, program.cones))
+    sizes = [rows_of(cone) for cone in program.cones]
+    equal = np.repeat([kind == "zero" for kind, _ in program.cones], sizes)
+    return float(missed[~equal].max(initial=0.0))
 
 
 def _proves_empty(program: ConicProgram, z: np.ndarray) -> bool:

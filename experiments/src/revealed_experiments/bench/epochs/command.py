@@ -12,9 +12,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from revealed.cli.commands.options import positive
+
 from ..pages import Page, publish
 from ..record import surroundings
-from ..tables import Table, positive, target
+from ..tables import Table, target
 
 FASTER_THAN_PYEPO = 4.0
 OF_REGRESSION = 2.0

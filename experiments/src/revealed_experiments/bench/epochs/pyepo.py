@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from revealed.cli.commands.options import positive
+
 from ..pages import Page, publish
 from ..record import surroundings
-from ..tables import Table, positive, target
+from ..tables import Table, target
 
 FIRST_SEED = 42
 BATCH = 40

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from revealed.datasets import noisy_paths, paper_knapsacks
+from revealed.datasets import general_knapsacks, noisy_paths
 from revealed.optimality.sets import OptimalitySet
 from revealed.problems import grid_matching, grid_shortest_path
 from revealed.problems.linear import LinearProgram
@@ -59,7 +59,7 @@ def path_5x5(samples: int) -> Task:
 
 def paper_knapsack(samples: int) -> Task:
     """The paper's fractional knapsack of ten items."""
-    data = paper_knapsacks((samples, 0, 0), seed=0)
+    data = general_knapsacks((samples, 0, 0), seed=0)
     return _task("paper's knapsack", data.problem, data.train.contexts, data.train.costs)
 
 
@@ -159,7 +159,8 @@ LABELS = {
     "nce": "NCE",
     "mom": "MOM",
     "qptl": "QPTL",
-    "intopt": "IntOpt",
+    "optnet": "OptNet",
+    "intopt": "log barrier",
     "cave": "CaVE",
     "cave+": "CaVE+",
 }

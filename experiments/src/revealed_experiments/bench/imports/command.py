@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from revealed.cli.commands.options import positive, whole
 from revealed.errors import InputError
 
 from ..record import surroundings, write_json
-from ..tables import Table, positive, show, show_targets, target
+from ..tables import Table, show, show_targets, target
 
 if TYPE_CHECKING:
     from revealed.importers import ImportedModel
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-iter", type=positive, default=500, metavar="N", help="evaluations of a fit (500)"
     )
     parser.add_argument("--only", metavar="TEXT", help="only models whose name contains this")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=whole, default=0)
     parser.add_argument("--quick", action="store_true", help="smoke test: few samples, no claims")
     parser.add_argument(
         "--out",

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from revealed.cli.commands.options import positive
+
 from ..pages import publish
 from ..record import surroundings, write_json
-from ..tables import positive
 from . import page
 
 FIRST_SEED = 42

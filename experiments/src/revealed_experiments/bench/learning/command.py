@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from revealed.cli.commands.options import positive
+
 from ..record import surroundings, write_json
-from ..tables import Table, positive, show, show_targets, target
+from ..tables import Table, show, show_targets, target
 
 MEMORY_LIMIT_MIB = 2048
 

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from revealed.cli.commands.options import positive
+
 from ..pages import Page, publish
 from ..published import MARGINS, PAPER_TABLE, REFERENCE, REFERENCE_CUT, REFERENCE_RUN
 from ..record import surroundings
-from ..tables import Table, positive, target
+from ..tables import Table, target
 
 Row = dict[str, Any]
 MEASURES = ("train decision", "test decision", "train estimate", "test estimate")

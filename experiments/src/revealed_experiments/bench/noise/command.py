@@ -13,9 +13,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from revealed.cli.commands.options import positive
+
 from ..pages import publish
 from ..record import surroundings
-from ..tables import positive, target
+from ..tables import target
 from . import page
 
 FIRST_SEED = 3000

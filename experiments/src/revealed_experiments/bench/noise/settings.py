@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from revealed.datasets import noisy_knapsacks, noisy_paths, paper_knapsacks, paper_paths
+from revealed.datasets import general_knapsacks, noisy_knapsacks, noisy_paths, paper_paths
 from revealed.datasets.dataset import DataSet
 from revealed.problems.linear import LinearProgram
 
@@ -60,7 +60,7 @@ def draw(setting: Setting, seed: int, test: int = 1000) -> DataSet:
     if setting.kind == "paths":
         return paper_paths(sizes, degree=setting.degree, seed=seed)
     if setting.kind == "knapsacks":
-        return paper_knapsacks(sizes, degree=setting.degree, seed=seed)
+        return general_knapsacks(sizes, degree=setting.degree, seed=seed)
     drawn = {"degree": setting.degree, "noise": setting.noise, "seed": seed}
     if setting.kind == "pyepo":
         return noisy_knapsacks(sizes, **drawn)

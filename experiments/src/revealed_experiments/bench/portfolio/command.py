@@ -17,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from revealed.cli.commands.options import positive
+
 from ..pages import Page, publish
 from ..record import surroundings
-from ..tables import Table, positive, target
+from ..tables import Table, target
 
 SIZES = (400, 50, 100)
 """Periods to learn from, to choose settings on, and to judge by."""

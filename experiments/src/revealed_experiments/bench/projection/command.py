@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from revealed.cli.commands.options import positive, whole
+
 from ..record import surroundings, write_json
 
 Row = dict[str, Any]
@@ -23,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--netlib", type=Path, metavar="DIR", help="folder of NETLIB .mps.gz files; adds three"
     )
-    parser.add_argument("--batch", type=int, default=100, help="instances in a batch (100)")
-    parser.add_argument("--rounds", type=int, default=5, help="times that everyone is timed (5)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--batch", type=positive, default=100, help="instances in a batch (100)")
+    parser.add_argument("--rounds", type=positive, default=5, help="times each is timed (5)")
+    parser.add_argument("--seed", type=whole, default=0)
     parser.add_argument("--only", metavar="TEXT", help="only problems whose name contains this")
     parser.add_argument(
         "--quick", action="store_true", help="smoke test: two small problems, few rivals, no claims"

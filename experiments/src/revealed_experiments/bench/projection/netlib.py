@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from revealed.cli.commands.options import number, whole
+
 from ..record import surroundings, write_json
 
 METHODS = ("auto", "kernel")
@@ -30,10 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", type=Path, required=True, metavar="DIR", help="folder of .mps.gz files"
     )
-    parser.add_argument("--tol", type=float, default=1e-8, help="tolerance asked of ours (1e-8)")
-    parser.add_argument("--time-limit", type=float, default=120.0, help="seconds a problem (120)")
+    parser.add_argument("--tol", type=number, default=1e-8, help="tolerance asked of ours (1e-8)")
+    parser.add_argument("--time-limit", type=number, default=120.0, help="seconds a problem (120)")
     parser.add_argument("--only", metavar="TEXT", help="only problems whose name contains this")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=whole, default=0)
     parser.add_argument(
         "--out",
         type=Path,

@@ -19,9 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from revealed.cli.commands.options import positive, whole
+
 from ..pages import publish
 from ..record import surroundings
-from ..tables import positive, target
+from ..tables import target
 from .ours import Setting
 
 OURS, LENGTH = "ours", "shortest by length"
@@ -60,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--draws", type=positive, default=20, help="of the bootstrap, at least 2 (20)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the validation part (0)")
+    parser.add_argument("--seed", type=whole, default=0, help="of the validation part (0)")
     parser.add_argument("--threads", type=positive, help="for the projections (all cores)")
     parser.add_argument(
         "--quick", action="store_true", help="smoke test: few routes and steps, no claims"

@@ -31,7 +31,8 @@ class Setting:
     """A loss on the relative distances."""
 
     power: int | str
-    """As in `ProjectionLoss`: 2, 1, "huber" or "bounded"."""
+    """As in `ProjectionLoss`: 2, 1 or "huber"; "bounded" is its "welsch", under the name of
+    stored results."""
     margin: float
     """Share of a link's length by which a route must be cheapest."""
     delta: float | None = None

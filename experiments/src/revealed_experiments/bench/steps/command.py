@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from revealed.cli.commands.options import positive
+
 from ..pages import Page, publish
 from ..record import chosen_device, surroundings, write_json
-from ..tables import Table, positive, target
+from ..tables import Table, target
 
 SAMPLES = {"cuda": 1000, "cpu": 100}
 ROUNDS = {"cuda": 20, "cpu": 7}

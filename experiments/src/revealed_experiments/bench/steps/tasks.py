@@ -22,11 +22,11 @@ from revealed.projection import project
 
 from ...vision.inputs import DeviceSplit
 from ...vision.models import build_model
-from ...vision.optimisers import make_optimiser
+from ...vision.optimizers import make_optimizer
 from ...vision.stepping import CapturedStep, Step
 
 STILL = 1e-7
-"""The optimiser's step: the network is to stay what it is while it is timed."""
+"""The learning rate: the network is to stay what it is while it is timed."""
 FAINT = 1e-6
 """Share of the network's own costs where they come from elsewhere."""
 LARGE = 10.0
@@ -157,7 +157,7 @@ class Entrants:
             net,
             self.task.data,
             told,
-            make_optimiser("adam", net.parameters(), STILL),
+            make_optimizer("adam", net.parameters(), STILL),
             lambda index: on_device[index],
             half=self.device.type == "cuda",
             warm_starts=True,

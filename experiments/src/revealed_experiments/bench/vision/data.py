@@ -21,12 +21,15 @@ import numpy as np
 from revealed.errors import InputError
 from revealed.problems import grid_matching, grid_shortest_path
 
-from ...images import ImageSet, ImageSplit, digit_boards, terrain
+from ...images import ImageSet, ImageSplit, digit_boards, load_warcraft, terrain
 
 SPLITS = ("train", "valid", "test")
 ARRAYS = ("images", "decisions", "costs", "cells")
 GENERATORS = {"terrain": terrain, "digit_boards": digit_boards}
+STORED = "warcraft"
+"""Maps that are read from a folder rather than drawn."""
 PROBLEMS = {
+    STORED: lambda side: grid_shortest_path(side, side, neighbors=8),
     "terrain": lambda side: grid_shortest_path(side, side, neighbors=8),
     "digit_boards": lambda side: grid_matching(side, side),
 }
@@ -36,33 +39,62 @@ WORTH_IT = 600
 
 
 def prepare(
-    options: dict[str, Any], folder: Path, *, digits: str | os.PathLike[str] = "sklearn", jobs: int
+    options: dict[str, Any],
+    folder: Path,
+    *,
+    digits: str | os.PathLike[str] = "sklearn",
+    warcraft: str | os.PathLike[str] | None = None,
+    jobs: int,
 ) -> ImageSet:
     """Draw the data that `options` describes unless they are there, in `jobs` processes.
 
-    `digits` is where this machine has the digits that the options call "mnist".
+    `digits` is where this machine has the digits that the options call "mnist", `warcraft` the
+    folder of the original maps.
     """
     place, sizes = folder / _name(options), options["sizes"]
     there = _sizes(place)
     if not all(have >= want for have, want in zip(there, sizes, strict=True)):
         larger = [max(pair) for pair in zip(there, sizes, strict=True)]
-        _keep(place, draw(options | {"sizes": larger}, digits=digits, jobs=jobs))
+        more = options | {"sizes": larger}
+        _keep(place, draw(more, digits=digits, warcraft=warcraft, jobs=jobs))
     return load(options, folder)
 
 
 def draw(
-    options: dict[str, Any], *, digits: str | os.PathLike[str] = "sklearn", jobs: int = 1
+    options: dict[str, Any],
+    *,
+    digits: str | os.PathLike[str] = "sklearn",
+    warcraft: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
 ) -> ImageSet:
     """The data that {"generator": ..., "sizes": ..., and its options} describes."""
     rest = dict(options)
     name = rest.pop("generator")
+    if name == STORED:
+        return _stored(warcraft, rest["side"], rest["sizes"])
     if name not in GENERATORS:
-        raise InputError(f"`generator` must be one of {', '.join(GENERATORS)}; got {name!r}.")
+        known = ", ".join((*GENERATORS, STORED))
+        raise InputError(f"`generator` must be one of {known}; got {name!r}.")
     if rest.get("digits", "sklearn") != "sklearn":
         rest["digits"] = digits
     sizes = tuple(rest.pop("sizes"))
     # A few are drawn before other processes have even started.
     return GENERATORS[name](sizes, jobs=jobs if sum(sizes) >= WORTH_IT else 1, **rest)
+
+
+def _stored(folder: str | os.PathLike[str] | None, side: int, sizes: list[int]) -> ImageSet:
+    """The first maps of each split of a folder in the layout of the original."""
+    if folder is None:
+        raise InputError("The original maps are not drawn but read: give `--warcraft DIR`.")
+    data = load_warcraft(folder, side=side)
+    there = [len(getattr(data, split)) for split in SPLITS]
+    if any(have < want for have, want in zip(there, sizes, strict=True)):
+        raise InputError(
+            f"{str(folder)!r} must hold at least {sizes} maps of {side} x {side} for training, "
+            f"validation and test; it holds {there}."
+        )
+    heads = [getattr(data, split).head(n) for split, n in zip(SPLITS, sizes, strict=True)]
+    return ImageSet(data.name, data.problem, *heads)
 
 
 def load(options: dict[str, Any], folder: Path) -> ImageSet:

@@ -101,13 +101,14 @@ def write_facts(folder: Path, content: dict[str, Any]) -> None:
 def _command(args: argparse.Namespace) -> str:
     """The command as typed, without what depends on the machine."""
     words = ["revealed bench vision"]
-    for name in ("quick", "ties", "average", *SWITCHES):
+    for name in ("quick", "published", "ties", "average", *SWITCHES):
         words += [f"--{name}"] if getattr(args, name) else []
     for name in ("only", "methods", "seeds", "epochs", "model", "views", "shift"):
         value = getattr(args, name)
         words += [f"--{name} {value!r}" if isinstance(value, str) else f"--{name} {value}"] * (
             value is not None
         )
+    words += ["--warcraft DIR"] if args.warcraft else []
     return " ".join([*words, "--digits mnist"] if args.digits else words)
 
 

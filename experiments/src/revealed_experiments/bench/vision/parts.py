@@ -31,10 +31,11 @@ below 0."""
 SMOOTHED = {"power": (1,), "margin": (1.0,), "sigma": (1.0,), "n_samples": (4,)}
 """Noise of the size of the margin, in two pairs of opposite draws."""
 
-_BOARDS = "boards also with rows and columns exchanged in training"
+_MAPS = ("terrain", "warcraft")
+_BOARDS = {"digit_boards": "boards also with rows and columns exchanged in training"}
 VIEWS = {
-    "mirrored": {"terrain": "maps also mirrored in training", "digit_boards": _BOARDS},
-    "all": {"terrain": "maps also mirrored and turned in training", "digit_boards": _BOARDS},
+    "mirrored": dict.fromkeys(_MAPS, "maps also mirrored in training") | _BOARDS,
+    "all": dict.fromkeys(_MAPS, "maps also mirrored and turned in training") | _BOARDS,
 }
 """What of `revealed_experiments.vision.views` a sweep may ask for, for every method alike; what
 that means, by the generator of the pictures."""
@@ -118,7 +119,7 @@ def _part(name: str, data: dict[str, Any]) -> Part:
         seeds=SEEDS,
         methods=[
             replace(method, training={"decay": (True,)})
-            for method in methods(data["generator"] == "terrain")
+            for method in methods(data["generator"] in _MAPS)
         ],
     )
 
@@ -156,14 +157,23 @@ def experiment(
     digits: str = "sklearn",
     ties: bool = False,
     averaged: bool = False,
+    warcraft: bool = False,
+    published: bool = False,
 ) -> list[Part]:
     """The parts to run: those with `only` in their name and the methods of these labels.
 
     `ties` lets in maps and boards that have several best decisions; networks that are `averaged`
-    are judged in the end by the mean over their views and shifts.
+    are judged in the end by the mean over their views and shifts. `warcraft` puts the original maps
+    in the place of the terrain. `published` is the paper's configuration: a whole ResNet-18 with a
+    cost for each edge, steps that do not fall, pictures as they are.
     """
     used = {"averaged": True} if averaged else {}
     known = QUICK_PARTS if quick else PARTS
+    if warcraft:
+        known = [_on_warcraft(part) for part in known if part.data["generator"] == "terrain"]
+    if published:
+        known = [_as_published(part) for part in known]
+        ties = True
     parts = [part for part in known if not only or only in part.name]
     if not parts:
         raise InputError(f"`--only {only}` matches none of {', '.join(p.name for p in known)}.")
@@ -216,7 +226,20 @@ def _with(method: Method, pick: Pick) -> Method:
     return replace(method, optimiser=pick.optimiser, steps=(pick.step,))
 
 
+def _on_warcraft(part: Part) -> Part:
+    """The same task on the original maps, ties and all."""
+    data = {"generator": "warcraft", "side": part.data["side"], "sizes": part.data["sizes"]}
+    return replace(part, name=part.name.replace("terrain", "warcraft"), data=data)
+
+
+def _as_published(part: Part) -> Part:
+    steady = [replace(method, training={"decay": (False,)}) for method in part.methods]
+    return replace(part, model=network("resnet18"), methods=steady)
+
+
 def _changed(data: dict[str, Any], digits: str, ties: bool) -> dict[str, Any]:
+    if "unique" not in data:  # stored maps are what they are
+        return data
     changed = data | {"unique": not ties}
     return changed | {"digits": digits} if "digits" in data else changed
 

@@ -228,14 +228,9 @@ def _train(
         sets=_sets(material, margin, views),
         monitor=monitor,
         stop=clock.is_up,
-        optimiser=config.optimiser,
-        step=config.step,
-        epochs=config.epochs,
-        batch_size=config.batch_size,
-        seed=config.seed,
         checkpoint=_checkpoint(config, where),
         checkpoint_every=CHECKPOINT_EVERY.get(material.train.device.type, 1),
-        **config.training,
+        **config.settings,
     )
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from revealed.cli.commands.options import positive, whole
 from revealed.errors import MissingDependencyError
 
 from ...bench.record import available_cores
-from ...bench.tables import positive
 from ..checksums import SUMS, read_sums
 from ..image_set import ImageSet
 from ..sample_picture import draw_samples
@@ -30,13 +30,13 @@ def add_options(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--side", type=positive, default=12, metavar="N", help="cells a side (12)")
     parser.add_argument(
         "--sizes",
-        type=int,
+        type=positive,
         nargs=3,
         default=(10_000, 1_000, 1_000),
         metavar=("TRAIN", "VAL", "TEST"),
         help=f"how many {what} (10000 1000 1000)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="another one gives others (0)")
+    parser.add_argument("--seed", type=whole, default=0, help="another one gives others (0)")
     parser.add_argument(
         "--unique", action="store_true", help=f"only {what} with a single best decision"
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ...bench.tables import positive
+from revealed.cli.commands.options import positive
+
 from ..boards import digit_boards, write_boards
 from ._writing import add_options, write
 

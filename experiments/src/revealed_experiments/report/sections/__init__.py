@@ -14,6 +14,7 @@ from ..study import Study
 from . import (
     choice,
     claims,
+    departures,
     epochs,
     kernels,
     margins,
@@ -40,6 +41,7 @@ class Section(Protocol):
 
 SECTIONS: tuple[Section, ...] = (
     claims,
+    departures,
     vision_gallery,
     vision_results,
     vision_times,

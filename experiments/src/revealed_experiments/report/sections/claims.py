@@ -11,23 +11,40 @@ from ..drawing import Gallery
 from ..elements import Html, join, paragraph, tag
 from ..numbers import fixed, listed, places_for, with_error
 from ..study import Study
-from ..verdicts import FAILS, HOLDS, OPEN, Claim
+from ..verdicts import FAILS, HOLDS, OPEN, UNSURE, Claim
 
 TITLE = "Claims"
-MARKS = {HOLDS: ("good", "✓ holds"), FAILS: ("bad", "✗ does not hold")}
+MARKS = {
+    HOLDS: ("good", "✓ holds"),
+    FAILS: ("bad", "✗ does not hold"),
+    UNSURE: ("unsure", "≈ cannot be told"),
+}
+SIGNS = {True: ("✓", "good"), False: ("✗", "bad"), None: ("≈", "unsure")}
 
 
 def build(study: Study, gallery: Gallery) -> Html | None:
-    """A card for each claim: verdict, sentence, numbers."""
+    """All verdicts in one list, then a card for each claim: verdict, sentence, numbers."""
     claims = judge(study)
     if not claims:
         return None
-    return join([paragraph(summary(claims)), tag("div", *map(_card, claims), class_="cards")])
+    listed_first = tag("ul", *map(_line, claims), class_="verdicts")
+    cards = tag("div", *map(_card, claims), class_="cards")
+    return join([paragraph(summary(claims)), listed_first, cards])
+
+
+def _line(claim: Claim) -> Html:
+    class_, words = MARKS.get(claim.verdict, ("open", "– open"))
+    return tag("li", tag("span", words, class_=f"verdict {class_}"), f" {claim.sentence}")
 
 
 def summary(claims: list[Claim]) -> str:
     """How many hold, in one sentence."""
-    words = {HOLDS: "hold", FAILS: "do not hold", OPEN: "are open, since runs are missing"}
+    words = {
+        HOLDS: "hold",
+        FAILS: "do not hold",
+        UNSURE: "cannot be told from these seeds",
+        OPEN: "are open, since runs are missing",
+    }
     counts = Counter(claim.verdict for claim in claims)
     told = [f"{counts[verdict]} {words[verdict]}" for verdict in words if verdict in counts]
     if len(told) == 1:
@@ -55,7 +72,8 @@ def _numbers(claim: Claim) -> Html | None:
     places = places_for(np.array([each.ours for each in claim.against]))
     for each in claim.against:
         gap = with_error(each.gaps, places)
-        mark = tag("span", "✓" if each.passes else "✗", class_="good" if each.passes else "bad")
+        sign, class_ = SIGNS[each.passes]
+        mark = tag("span", sign, class_=class_)
         cells = (fixed(each.ours, places), fixed(each.theirs, places), gap, mark)
         rows.append(tag("tr", tag("th", each.other, scope="row"), *(tag("td", c) for c in cells)))
     title = tag("caption", f"{claim.ours}: {claim.measure}")

@@ -11,7 +11,7 @@ from revealed._common.words import count
 from ...bench.vision.tables import PUBLISHED_ON, REGRET, SHARE_OPTIMAL
 from ..numbers import listed, mean
 from ..study import Entry, Study
-from ..verdicts import Against, Claim, set_beside, too_few
+from ..verdicts import Against, Claim, decided, interval, set_beside, too_few
 from .parts import shown, standing_for_ours, tasks
 
 SEEDS, SAMPLES = 5, 10_000
@@ -37,7 +37,7 @@ def _decisions(part: str, entries: list[Entry], ours: Entry | None, thin: list[s
     against, missing = _beside(entries, ours, RIVALS, "decision_loss")
     return Claim(
         f"On {part} ours has the lowest test decision loss of all methods.",
-        "The mean over seeds is not above anyone's, also not of those that see the true costs. "
+        "Paired differences are surely at most 0 for all, those that see true costs too. "
         "Which of ours stands for ours is decided on validation data.",
         "mean test decision loss",
         ours.label if ours else "",
@@ -52,7 +52,7 @@ def _estimates(part: str, entries: list[Entry], ours: Entry | None, thin: list[s
     against, missing = _beside(blind, ours, names, "estimate_loss")
     return Claim(
         f"On {part} ours has the lowest test estimate loss of the methods that see no true cost.",
-        "The mean over seeds is not above any of theirs.",
+        "Paired differences are surely at most 0 for each of theirs.",
         "mean test estimate loss",
         ours.label if ours else "",
         against,
@@ -103,8 +103,10 @@ def _bound(
     if ours is None or not np.isfinite(found := 100.0 * ours.final("test", measure)).all():
         return []
     middle = mean(found)
-    passes = middle >= bound if at_least else middle <= bound
-    return [Against(words, bound, middle, found - bound, bool(passes))]
+    low, high = interval(found - bound)
+    above, below = low >= 0, high <= 0
+    passes = decided(above, high < 0) if at_least else decided(below, low > 0)
+    return [Against(words, bound, middle, found - bound, passes)]
 
 
 def _too_small(ours: Entry | None) -> list[str]:

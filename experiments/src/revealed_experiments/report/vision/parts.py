@@ -9,8 +9,8 @@ from dataclasses import replace
 from ..elements import slug
 from ..study import Entry, Study, best
 
-_TASK = re.compile(r"(terrain|matching) (\d+)x(\d+)")
-KINDS = ("terrain", "matching")
+_TASK = re.compile(r"(terrain|warcraft|matching) (\d+)x(\d+)")
+KINDS = ("terrain", "warcraft", "matching")
 """How the names of all its parts begin, those in which settings were chosen among them."""
 
 
@@ -24,7 +24,7 @@ def task_title(part: str) -> str:
     found = _TASK.fullmatch(part)
     if found is None:
         return part
-    decisions = {"terrain": "shortest paths", "matching": "perfect matchings"}[found[1]]
+    decisions = "perfect matchings" if found[1] == "matching" else "shortest paths"
     return f"{found[1].capitalize()} {found[2]}×{found[3]}: {decisions}"
 
 
