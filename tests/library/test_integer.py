@@ -174,6 +174,18 @@ def test_torch_comes_back_as_torch():
     np.testing.assert_allclose(near.point, rv.project(q, rv.OptimalitySet(problem, X)).point)
 
 
+def test_problems_with_the_same_rows_share_no_alternatives():
+    rows = rv.LinearProgram(A_ub=[[2.0, 2.0]], b_ub=3.0, ub=1.0)
+    real = rv.IntegerProgram.of(rows, [True, False])
+    whole = rv.IntegerProgram.of(rows, True)
+    X, q = np.array([[1.0, 0.0]]), np.array([[-1.0, -0.4]])
+    assert rv.project(q, rv.OptimalitySet(real, [[1.0, 0.5]], 0.0)).solved.all()
+    fresh = rv.IntegerProgram(A_ub=[[2.0, 2.0]], b_ub=3.0, ub=1.0)
+    near, alone = (rv.project(q, rv.OptimalitySet(p, X, 0.0)) for p in (whole, fresh))
+    np.testing.assert_allclose(near.lower_bound, alone.lower_bound, atol=1e-8)
+    np.testing.assert_allclose(near.point, alone.point, atol=1e-8)
+
+
 # --- oracles that fail ---------------------------------------------------------------------------
 
 

@@ -68,6 +68,7 @@ class IntegerProgram(Record, LinearObjective):
     distance: np.ndarray
     """(n,)"""
     structure: Any
+    _cache: dict[str, Any]
 
     def __init__(
         self,
@@ -97,6 +98,7 @@ class IntegerProgram(Record, LinearObjective):
             integer=integer_mask(integer, n),
             distance=distance_weights(distance, n),
             structure=structure,
+            _cache={},
         )
 
     def solve(
@@ -130,6 +132,7 @@ class IntegerProgram(Record, LinearObjective):
             integer=integer_mask(integer, relaxation.n_variables),
             distance=distance_weights(None, relaxation.n_variables),
             structure=None,
+            _cache={},
         )
         return result
 
@@ -172,15 +175,24 @@ class IntegerProgram(Record, LinearObjective):
         self.relaxation.check_batch(size, name)
 
     def cached(self, key: str, build: Callable[[], T]) -> T:
-        """See `LinearProgram.cached`."""
-        return self.relaxation.cached(key, build)
+        """The result of `build()`, computed once and kept under `key`; slices share it, unless each
+        instance has matrices of its own. Not that of the relaxation: other problems have the same.
+        """
+        if key not in self._cache:
+            self._cache.setdefault(key, build())
+        return self._cache[key]
 
     def __getitem__(self, index: Any) -> IntegerProgram:
         """The problem of the chosen instances: an integer, slice, mask or integer array."""
         if self.n_instances is None:
             return self
         rows = self.relaxation[index]
-        return self.replaced(relaxation=rows, n_instances=rows.n_instances)
+        own = rows.eq_rows.per_instance or rows.ub_rows.per_instance
+        cache = {} if own else self._cache
+        return self.replaced(relaxation=rows, n_instances=rows.n_instances, _cache=cache)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_cache": {}}
 
     __iter__ = None
 
