@@ -174,11 +174,24 @@ def test_a_point_in_one_column_tells_what_commas_of_another_are(tmp_path, price)
     )
 
 
-def test_what_is_refused_is_not_said_to_be_understood(tmp_path):
-    X
+@pytest.mark.parametrize(
+    "volumes, refused, said",
+    [
+        (['"1,399"', '"2,555"', "799"], [0, 1], ""),  # thousands, or three decimals
+        (['"1,399 t"', '"2,555 t"', "799", "801", "802"], [0, 1], ""),  # most have no unit
+        (['"1,399.5 t"', '"2,555.5 kg"', "799 kg", "801 kg"], [0], "1 cell of volume has marks"),
+        (['"1 399.5 %"', '"2,555.5 %"', "799"], [0, 1], ""),  # is a number without a sign a share?
+        (['"1,399.5 kg"', '"2,555.5 kg"', "799 kg"], [], "2 cells of volume have marks"),
+    ],
+)
+def test_what_is_refused_is_not_said_to_be_understood(tmp_path, volumes, refused, said):
+    """A note speaks of the cells that are used; of one that is refused only its fault does."""
+    path = text(tmp_path, "volume,n\n" + "".join(f"{cell},7\n" for cell in volumes))
     table = open_table(path, lenient=True).read(["volume", "n"])
-    assert len(table.faults) in (0, 2)  # a decimal comma is another matter
-    assert not table.faults or "thousands" not in str(table.notes)
+    assert sorted(table.faults) == refused
+    assert np.flatnonzero(np.isnan(table.numbers[:, 0])).tolist() == refused
+    assert ("set off thousands" in str(table.notes)) == bool(said)
+    assert said in str(table.notes)
 
 
 def test_plain_numbers_need_no_note(tmp_path):

@@ -14,7 +14,7 @@ from .cells import MISSING, has_decimal_point, quantity
 from .names import listed
 
 SHOWN = 1_000
-"""Cells with a unit that are kept to be shown."""
+"""Cells with a unit, or with marks between thousands, that are kept to be shown."""
 TWO_WAYS = " Is that a decimal comma, or does it set off thousands? Write neither."
 MOST_WORDS = 50
 """Different cells with units of their own up to which a column is a category, not a mistake."""
@@ -27,9 +27,9 @@ class Column:
         self.name, self._decimal = name, decimal
         self.faults: dict[int, str] = {}
         """What is wrong, by row."""
-        self._rows = self._filled = self.grouped = 0
-        self.example = ""
+        self._rows = self._filled = 0
         self._units: dict[str, list[int]] = {}
+        self._grouped: list[int] = []
         self._cells: dict[int, str] = {}
         self._lone: dict[int, str] = {}
         self.points = False
@@ -73,29 +73,35 @@ class Column:
             rows.append(row)
             if len(rows) <= SHOWN:
                 self._cells[row] = cell
+        if found.grouped:
+            self._grouped.append(row)
+            if len(self._grouped) <= SHOWN:
+                self._cells[row] = cell
         if found.lone:
             self._lone[row] = cell
         elif found.grouped and "," in cell:
             self.points |= self._decimal == "."  # as in 1,234.5
         self.points |= has_decimal_point(cell)
-        if found.grouped and not found.lone:
-            self.grouped += 1
-            self.example = self.example or f"{cell.strip()!r} is {found.value:.12g}"
         return found.value
 
     def finish(self, values: np.ndarray, points: bool) -> None:
         """Judge the units and marks of the whole column; cells of no use become NaN. `points` says
         that its file writes decimal points, so that a comma can only set off thousands."""
         self._judge_units()
-        if points and self._lone:
-            row, cell = next(iter(self._lone.items()))
-            self.grouped += len(self._lone)
-            self.example = self.example or f"{cell.strip()!r} is {values[row]:.12g}"
-        elif not points:
+        if not points:
             for row, cell in self._lone.items():
                 self.faults[row] = f"expected a number, got {short(cell)}.{TWO_WAYS}"
+        self._count_groups(values)
         if self.faults:
             values[list(self.faults)] = np.nan
+
+    def _count_groups(self, values: np.ndarray) -> None:
+        """How many of the cells that are used have marks between thousands, and one of them."""
+        used = [row for row in self._grouped if row not in self.faults]
+        self.grouped = len(used)
+        row = next((row for row in used if row in self._cells), None)
+        if row is not None:
+            self.example = f": {self._cells[row].strip()!r} is {values[row]:.12g}"
 
     def _judge_units(self) -> None:
         """The unit that most cells have is that of the column; another is a fault."""
@@ -128,6 +134,10 @@ class Column:
     """The one that was left out of every cell."""
     bare = 0
     """Cells that had none of it."""
+    grouped = 0
+    """Cells that are used and have marks between thousands."""
+    example = ""
+    """One of them with its value, as a note shows it."""
 
 
 def notes_of(columns: list[Column]) -> list[str]:
@@ -146,7 +156,7 @@ def notes_of(columns: list[Column]) -> list[str]:
         cells = sum(column.grouped for column in grouped)
         told.append(
             f"{count(cells, 'cell')} of {listed([c.name for c in grouped])} "
-            f"{'has' if cells == 1 else 'have'} marks that set off thousands: {grouped[0].example}"
+            f"{'has' if cells == 1 else 'have'} marks that set off thousands{grouped[0].example}"
         )
     return told
 
