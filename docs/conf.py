@@ -12,7 +12,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 project = "revealed"
 author = "The revealed authors"
-copyright = "the revealed authors, MIT licence"
+copyright = "the revealed authors, MIT license"
 release = metadata.version("revealed")
 
 extensions = [

@@ -1,4 +1,4 @@
-"""What all pictures here share: colours for any colour vision, captions, and where they are saved.
+"""What all pictures here share: colors for any color vision, captions, and where they are saved.
 
 Pictures go to `out/examples`, or to the folder that REVEALED_PICTURES names.
 """
@@ -40,8 +40,8 @@ def caption(axis, title: str, subtitle: str = "") -> None:
 def bars(axis, values: dict[str, float], ours: str, form: str = "{:.1%}") -> None:
     """Named bars from the first at the top, ours in blue, each with its number at the end."""
     names = list(values)
-    colours = [BLUE if name == ours else "#a9b0b8" for name in names]
-    drawn = axis.barh(range(len(names)), list(values.values()), color=colours, height=0.62)
+    colors = [BLUE if name == ours else "#a9b0b8" for name in names]
+    drawn = axis.barh(range(len(names)), list(values.values()), color=colors, height=0.62)
     axis.bar_label(drawn, [form.format(v) for v in values.values()], padding=4, color=INK)
     axis.set(yticks=range(len(names)), yticklabels=names, xticks=[])
     axis.tick_params(axis="y", length=0, labelcolor=INK)
@@ -69,16 +69,16 @@ def gantt(axis, problem, tasks, plans) -> None:
     """
     row = -np.argsort(np.lexsort((tasks.latest, tasks.earliest)))
     axis.barh(row, (tasks.latest - tasks.earliest) / 2, 0.86, tasks.earliest / 2, color=PALE)
-    for (plan, colour), shift in zip(plans, (0.2, -0.2), strict=True):
+    for (plan, color), shift in zip(plans, (0.2, -0.2), strict=True):
         for k in np.flatnonzero(plan > 0.02):
             task, start = problem.structure.task[k], problem.structure.start[k] / 2
-            look = {"color": colour, "alpha": min(plan[k], 1.0)}
+            look = {"color": color, "alpha": min(plan[k], 1.0)}
             axis.barh(row[task] + shift, tasks.duration[task] / 2, 0.36, start, **look)
     axis.set(xlim=(0, 24), xticks=range(0, 25, 4), xlabel="hour", ylabel="task", yticks=[])
 
 
 def policy_map(axis, values, walls, moves):
-    """A number for each free cell of a grid as its colour, and a move (down, right) as an arrow."""
+    """A number for each free cell of a grid as its color, and a move (down, right) as an arrow."""
     shown = np.ma.array(values, mask=walls)
     picture = axis.imshow(shown, cmap="PuOr_r", norm=TwoSlopeNorm(0, -3, 3))
     axis.set_facecolor(INK)
@@ -95,11 +95,11 @@ def policy_map(axis, values, walls, moves):
 def landscape(axis, ground) -> None:
     """A map (side, side, 3) of height, forest and marsh as shaded relief."""
     height, forest, marsh = np.moveaxis(ground, 2, 0)
-    colour = np.array([0.93, 0.90, 0.80]) + height[..., None] * [0.02, -0.06, -0.14]
+    color = np.array([0.93, 0.90, 0.80]) + height[..., None] * [0.02, -0.06, -0.14]
     for share, tint in ((forest, [0.42, 0.62, 0.36]), (2.2 * marsh, [0.45, 0.63, 0.76])):
         cover = np.clip(1.5 * share - 0.45, 0, 0.85)[..., None]
-        colour = (1 - cover) * colour + cover * np.array(tint)
-    relief = LightSource(315, 40).shade_rgb(colour, height, vert_exag=9, blend_mode="soft")
+        color = (1 - cover) * color + cover * np.array(tint)
+    relief = LightSource(315, 40).shade_rgb(color, height, vert_exag=9, blend_mode="soft")
     axis.imshow(np.clip(relief, 0, 1), interpolation="bicubic")
 
 
@@ -121,12 +121,12 @@ def shortfalls(axis, missing, marks) -> None:
 
 
 def tracks(axis, problem, lines) -> None:
-    """Paths (n,) on a grid, each with its colour and width."""
+    """Paths (n,) on a grid, each with its color and width."""
     cols = problem.structure.grid_shape[1]
-    for path, colour, width in lines:
+    for path, color, width in lines:
         used = path > 0.5
         ends = np.stack([problem.structure.tails[used], problem.structure.heads[used]])
-        axis.plot(ends % cols, ends // cols, color=colour, lw=width, solid_capstyle="round")
+        axis.plot(ends % cols, ends // cols, color=color, lw=width, solid_capstyle="round")
 
 
 def bare(axis) -> None:

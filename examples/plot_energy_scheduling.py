@@ -69,7 +69,7 @@ top.stairs(learned, np.arange(49) / 2, baseline=None, color=BLUE, lw=2)
 top.set(xlim=(0, 24), xticks=range(0, 25, 4), xticklabels=[])
 caption(top, "A held-out day", "black: prices that came, never seen; blue: learned, rescaled")
 gantt(below, problem, days.tasks, ((schedules[future][i], INK), (ours[i], BLUE)))
-caption(below, "When tasks run", "grey: windows; black: best in hindsight; blue: planned by us")
+caption(below, "When tasks run", "gray: windows; black: best in hindsight; blue: planned by us")
 bars(right, extra, "from schedules alone", "{:.2%}")
 caption(right, "Extra cost", f"over perfect foresight, {len(ours)} held-out days")
 named = [k for k, name in enumerate(days.names) if name[:3] not in ("sin", "cos")]

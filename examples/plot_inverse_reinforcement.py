@@ -6,8 +6,8 @@ An expert walks through grid worlds with obstacles and slippery ground. Every wo
 food, danger and shade; the expert knows what each is worth, we do not. We watch what the expert
 does in a few worlds and learn the reward that explains it, with coefficients that all worlds share.
 
-The best behaviour in a Markov decision process is a linear program over occupancy measures (how
-often each action is taken in each state), so observed behaviour is a decision like any other.
+The best behavior in a Markov decision process is a linear program over occupancy measures (how
+often each action is taken in each state), so observed behavior is a decision like any other.
 """
 
 import matplotlib.pyplot as plt
@@ -38,22 +38,22 @@ def worlds(count):
     return problem, np.concatenate([ground, effort], axis=2), walls
 
 
-def shares(problem, features, behaviour):
+def shares(problem, features, behavior):
     """(B,): the part of the expert's true return that occupancy measures (B, 500) earn."""
     reward = features @ WORTH
     expert = problem.solve(-reward).x
-    return (reward * behaviour).sum(axis=1) / (reward * expert).sum(axis=1)
+    return (reward * behavior).sum(axis=1) / (reward * expert).sum(axis=1)
 
 
 # %%
 # Watch the expert, who is exact, in ever more worlds; judge on 40 that nobody has seen.
 unseen, unseen_features, walls = worlds(40)
 seen, features, _ = worlds(16)
-behaviour, found = seen.solve(-features @ WORTH).x, {}
+behavior, found = seen.solve(-features @ WORTH).x, {}
 for count in (1, 2, 4, 8, 16):
     few, shared = slice(count), rv.fit.SharedModel(fit_intercept=False)
     model = rv.InverseRegressor(seen[few], model=shared, noise=0, ridge=0)
-    model.fit(features[few], behaviour[few])
+    model.fit(features[few], behavior[few])
     home = shares(seen[few], features[few], model.predict(features[few])).min()
     found[count] = shares(unseen, unseen_features, model.predict(unseen_features, problem=unseen))
     print(f"{count:2d} worlds watched: {home:.2%} of the expert's return there at worst; unseen:")

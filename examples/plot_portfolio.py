@@ -4,7 +4,7 @@ Portfolio
 
 A manager chooses every week the mix of assets that is best for what the manager expects:
 
-    maximise <c, x> - gamma/2 x^T Q x   subject to   sum x = 1,   x >= 0
+    maximize <c, x> - gamma/2 x^T Q x   subject to   sum x = 1,   x >= 0
 
 We see the mixes and what was known of each asset, not what the manager made of it. First Q is known
 and we learn how expected returns c follow from what was known. Then Q is not known either: c and Q

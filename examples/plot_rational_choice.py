@@ -6,7 +6,7 @@ Households spend a budget on what they like best at the prices of the week. We s
 what everything cost and what they bought, and learn what a unit of each good is worth to whom. That
 tells what they would buy at prices nobody has ever paid; a regression on prices cannot.
 
-    maximise <u(z), x>   subject to   <prices, x> <= budget,   0 <= x <= 1
+    maximize <u(z), x>   subject to   <prices, x> <= budget,   0 <= x <= 1
 """
 
 import matplotlib.pyplot as plt
@@ -62,12 +62,12 @@ for name in ("ours", "regression"):
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
 looks = {"truth": (INK, 4, ":"), "regression": (ORANGE, 1.8, "-"), "ours": (BLUE, 2.2, "-")}
 for axis, good in zip(axes, ("wine", "books"), strict=False):
-    for name, (colour, width, dashes) in looks.items():
+    for name, (color, width, dashes) in looks.items():
         mean = demand[name][:, :, GOODS.index(good)].mean(axis=1)
-        axis.plot(100 * factors, mean, color=colour, lw=width, ls=dashes, label=name)
+        axis.plot(100 * factors, mean, color=color, lw=width, ls=dashes, label=name)
     axis.axvspan(70, 130, color="#eef0f3", zorder=0)
     axis.set(xlabel="price of wine, per cent of the usual", ylim=(0, None), xlim=(50, 200))
-    caption(axis, f"Demand for {good}", "mean of 400 new households; grey: prices ever seen")
+    caption(axis, f"Demand for {good}", "mean of 400 new households; gray: prices ever seen")
 learned = model.coef_ * (listens**2).sum() / (listens * model.coef_).sum()
 axes[2].axline((0, 0), slope=1, color="#c4c9cf", lw=1)
 for k, mark in enumerate("o^s"):

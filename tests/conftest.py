@@ -5,7 +5,7 @@ import os
 import numpy as np
 from hypothesis import HealthCheck, settings
 
-# No deadline: the first call of a kernel compiles it. Derandomised: the same examples on every run,
+# No deadline: the first call of a kernel compiles it. Derandomized: the same examples on every run,
 # so that a failure seen once is seen again; HYPOTHESIS_PROFILE=explore looks for new ones. Nor may
 # a busy machine fail a test because examples were slow to make.
 patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}

@@ -71,8 +71,8 @@ def catalogue(K=3):
     weights = rng.integers(3, 9, 10)
     two = rng.integers(1, 6, (2, 8))
     built = {
-        "grid 4 neighbours": (problems.grid_shortest_path(4, 4), 1),
-        "grid 8 neighbours": (problems.grid_shortest_path(3, 4, neighbors=8), 1),
+        "grid 4 neighbors": (problems.grid_shortest_path(4, 4), 1),
+        "grid 8 neighbors": (problems.grid_shortest_path(3, 4, neighbors=8), 1),
         "grid right-down": (problems.grid_shortest_path(5, 5, directed="right-down"), 1),
         "graph": (problems.shortest_path(edges, source=ends[0], target=ends[1]), 1),
         "knapsack": (problems.knapsack(weights, 20.0), -1),

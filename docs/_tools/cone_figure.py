@@ -38,9 +38,9 @@ def draw(found: dict[str, np.ndarray], ink: str, soft: str, pale: str, full: str
     """Costs in the plane: the cone, the same cone moved inwards by the margin, q and P(q)."""
     figure = Figure(figsize=(6.4, 5.4), dpi=120)
     axis = figure.add_axes((0.09, 0.1, 0.89, 0.88))
-    for corner, colour in ((found["corner"], pale), (found["kept"], full)):
+    for corner, color in ((found["corner"], pale), (found["kept"], full)):
         ends = [corner + FAR * ray for ray in RAYS]
-        axis.fill(*np.transpose([corner, *ends]), color=colour, lw=0)
+        axis.fill(*np.transpose([corner, *ends]), color=color, lw=0)
         for end in ends:
             axis.plot(*np.transpose([corner, end]), color=soft, lw=1)
     for ray, name, where in zip(RAYS, ("(1, 2)", "(1, 0)"), ((-46, -4), (-18, 8)), strict=True):

@@ -70,7 +70,7 @@ def write(folder: Path = DOCS / "images") -> None:
 
 
 def _shrink(path: Path) -> None:
-    """256 colours are plenty for a page, and less than half the bytes."""
+    """256 colors are plenty for a page, and less than half the bytes."""
     picture = Image.open(path).convert("RGB")
     picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
 

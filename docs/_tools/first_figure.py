@@ -1,4 +1,4 @@
-"""The picture on the first page: tracks that were seen, costs learnt, a plan never walked.
+"""The picture on the first page: tracks that were seen, costs learned, a plan never walked.
 
 `python docs/_tools/first_figure.py` writes docs/images/first.png and first-dark.png, and prints
 what the caption says (docs/images/first.txt).
@@ -30,7 +30,7 @@ PLAN, BEST, SHORT = "#0a84ff", "#101114", "#e8590c"
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What was seen, and one of the new maps with what was learnt about it."""
+    """What was seen, and one of the new maps with what was learned about it."""
 
     maps: np.ndarray
     """(B, side, side, 3) small maps that were walked."""
@@ -39,7 +39,7 @@ class Scene:
     new: np.ndarray
     """(side, side, 3) a large map that nobody has walked."""
     cost: np.ndarray
-    """(side, side) what entering each of its cells costs, as learnt."""
+    """(side, side) what entering each of its cells costs, as learned."""
     paths: tuple[np.ndarray, np.ndarray, np.ndarray]
     """Best under the true costs, planned by the learned ones, shortest."""
     excess: tuple[float, float]
@@ -80,16 +80,16 @@ def told(scene: Scene) -> str:
     effort = f"{more:.3%}" if more >= 1e-5 else "less than 0.001%"
     return (
         f"Left: some of the {SEEN[0]} tracks that were seen, all there is to learn from. "
-        "Middle: what entering each cell costs, as learnt, on a map that nobody has walked. Right: "
-        "the plan there (blue) on top of the track a hiker would take (black), and the shortest "
-        f"one (orange). On {scene.repeated} of {NEW[0]} such maps the plan is that track, cell by "
-        f"cell; plans cost {effort} more effort than the best there is, shortest "
+        "Middle: what entering each cell costs, as learned, on a map that nobody has walked. "
+        "Right: the plan there (blue) on top of the track a hiker would take (black), and the "
+        f"shortest one (orange). On {scene.repeated} of {NEW[0]} such maps the plan is that track, "
+        f"cell by cell; plans cost {effort} more effort than the best there is, shortest "
         f"tracks {scene.excess[1]:.0%}."
     )
 
 
 def draw(scene: Scene, ink: str, soft: str) -> Figure:
-    """Three panels: seen, learnt, planned."""
+    """Three panels: seen, learned, planned."""
     figure = Figure(figsize=(12, 4.55), dpi=120)
     parts = figure.add_gridspec(1, 3, wspace=0.07, left=0.005, right=0.995, top=0.87, bottom=0.01)
     tiles = parts[0].subgridspec(2, 2, wspace=0.05, hspace=0.05)
@@ -107,7 +107,10 @@ def draw(scene: Scene, ink: str, soft: str) -> Figure:
     for axis in figure.axes:
         axis.set(xticks=[], yticks=[], aspect="equal")
         axis.spines[:].set_visible(False)
-    titles = (("1  Seen", "decisions, in their contexts"), ("2  Learnt", "costs that explain them"))
+    titles = (
+        ("1  Seen", "decisions, in their contexts"),
+        ("2  Learned", "costs that explain them"),
+    )
     for k, (title, words) in enumerate((*titles, ("3  Planned", "decisions never seen"))):
         x = 0.005 + k * 0.3377
         figure.text(x, 0.957, title, color=ink, fontsize=17, fontweight="bold", va="center")

@@ -22,7 +22,7 @@ def path_5x5() -> Any:
 
 
 def fractional_knapsack(weights: np.ndarray, capacity: float) -> Any:
-    """PyEPO's own, relaxed; it maximises values, where `revealed` minimises their negatives."""
+    """PyEPO's own, relaxed; it maximizes values, where `revealed` minimizes their negatives."""
     return knapsackModel(np.atleast_2d(weights), np.atleast_1d(capacity)).relax()
 
 

@@ -103,13 +103,13 @@ LAYERS: dict[str, Any] = {
 
 
 def one_epoch(
-    net: nn.Module, optimiser: torch.optim.Optimizer, batches: Iterable[Batch], loss: Loss
+    net: nn.Module, optimizer: torch.optim.Optimizer, batches: Iterable[Batch], loss: Loss
 ) -> None:
     for batch in batches:
         value = loss(net(batch[0]), batch)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value.backward()
-        optimiser.step()
+        optimizer.step()
 
 
 def linear_layer(arrays: dict[str, np.ndarray]) -> nn.Linear:
@@ -135,13 +135,13 @@ def train(question: dict[str, Any]) -> dict[str, Any]:
         options = {"n_samples": 1} if method == "pfyl" else {}
         data.modules[key] = make_loss(method, data, processes, options)
     loss, net = data.modules[key], linear_layer(data.arrays)
-    optimiser = torch.optim.Adam(net.parameters(), lr=question["step"])
+    optimizer = torch.optim.Adam(net.parameters(), lr=question["step"])
     batch = next(iter(loader))
     loss(net(batch[0]), batch)  # where there are processes, they have begun when this returns
     seconds = []
     for _ in range(question["epochs"]):
         began = time.perf_counter()
-        one_epoch(net, optimiser, loader, loss)
+        one_epoch(net, optimizer, loader, loss)
         seconds.append(time.perf_counter() - began)
     return {"seconds": seconds}
 
@@ -155,13 +155,13 @@ def fit(question: dict[str, Any]) -> dict[str, Any]:
     data, method = load(question["data"]), question["method"]
     loss = make_loss(method, data, 1, question["options"])
     dataset, net = data.dataset(method), linear_layer(data.arrays).double()
-    optimiser = torch.optim.Adam(net.parameters(), lr=question["step"])
+    optimizer = torch.optim.Adam(net.parameters(), lr=question["step"])
     size = question["batch_size"]
     for order in data.arrays["orders"][: question["epochs"]]:
         parts = [order[k : k + size].tolist() for k in range(0, len(order), size)]
         loader = optDataLoader(dataset, batch_sampler=parts)
         batches = ([tensor.double() for tensor in batch] for batch in loader)
-        one_epoch(net, optimiser, batches, loss)
+        one_epoch(net, optimizer, batches, loss)
     with torch.no_grad():
         costs = net(torch.from_numpy(data.arrays["test_contexts"]))
     np.savez(question["answer"], costs=costs.numpy())

@@ -63,7 +63,7 @@ def paths(side: int, launch: Launch, rate: float, device: torch.device) -> list[
         moved = 2 * costs.numel() * 8
         lines.append(
             {
-                "problem": f"grid {side}x{side}, 8 neighbours",
+                "problem": f"grid {side}x{side}, 8 neighbors",
                 "batch": batch,
                 "milliseconds": elapsed,
                 "milliseconds_uncaptured": wall(work),
@@ -80,7 +80,7 @@ def paths_on_cpu(side: int) -> dict[str, Any]:
     problem = rv.problems.grid_shortest_path(side, side, neighbors=8)
     costs = np.random.default_rng(side).random((1000, problem.n_variables))
     return {
-        "problem": f"grid {side}x{side}, 8 neighbours",
+        "problem": f"grid {side}x{side}, 8 neighbors",
         "batch": 1000,
         "milliseconds_on_the_cpu": wall(lambda: problem.solve(costs)),
         "milliseconds_on_one_core": wall(lambda: problem.solve(costs, threads=1), 3),
@@ -133,7 +133,7 @@ def losses(side: int, device: torch.device) -> list[dict[str, Any]]:
         lines.append(
             {
                 "loss": name,
-                "problem": f"grid {side}x{side}, 8 neighbours",
+                "problem": f"grid {side}x{side}, 8 neighbors",
                 "batch": 100,
                 "milliseconds": elapsed,
                 "seconds_first_call": first,
@@ -218,7 +218,7 @@ def measures(side: int, device: torch.device) -> dict[str, Any]:
     x = problem.solve(truth).x
     told = {"costs": costs, "decisions": x}
     return {
-        "problem": f"grid {side}x{side}, 8 neighbours",
+        "problem": f"grid {side}x{side}, 8 neighbors",
         "batch": 10_000,
         "decision_loss_milliseconds": wall(lambda: metrics.decision_loss(problem, **told)),
         "relative_regret_milliseconds": wall(

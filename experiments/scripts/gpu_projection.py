@@ -104,7 +104,7 @@ def floor(sets: DeviceSets, steps: float, rates: dict[str, float]) -> dict[str, 
     """What a projection cannot do without, at the rates given.
 
     Bytes: cost and states in, point and multipliers out. Multiply-adds of a step: a band Cholesky
-    factorisation, two triangular solves, A^T v, A^T d, A r, the products in A D A^T, and the
+    factorization, two triangular solves, A^T v, A^T d, A r, the products in A D A^T, and the
     columns once for each line-search pass.
     """
     band = sets.plan.band

@@ -1,4 +1,4 @@
-"""Contextual inverse optimisation: learn the costs that decisions reveal.
+"""Contextual inverse optimization: learn the costs that decisions reveal.
 
     problem = rv.problems.grid_shortest_path(5, 5)   # what the decision maker may do
     sets = rv.OptimalitySet(problem, decisions)      # all costs that explain each decision

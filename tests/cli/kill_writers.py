@@ -38,7 +38,7 @@ from revealed.cli.tables import write_table
 from revealed.fit import LinearModel, checkpoint, erm
 
 EPOCHS = 10**6
-SETTINGS = {"optimiser": "adam", "batch_size": 8, "checkpoint_every": 1, "tol": 0.0}
+SETTINGS = {"optimizer": "adam", "batch_size": 8, "checkpoint_every": 1, "tol": 0.0}
 
 
 def killed(write: Callable[[Callable[[int], None]], None], delay: float) -> tuple[int, bool]:

@@ -45,7 +45,7 @@ def problem(orders, protein, stock, salt):
 
 def blend_files(place):
     """A plan, contexts with four columns of limits, decisions that are best under them, and the
-    model that was learnt from these."""
+    model that was learned from these."""
     (place / "blend.mps").write_text(blend())
     rng = np.random.default_rng(3)
     Z = rng.normal(size=(DAYS, 2)).round(4)

@@ -11,7 +11,7 @@ PRODUCTS = ("bread", "rolls", "cake", "pie", "tart", "buns", "rye", "oat")
 
 
 def mps(problem, names):
-    """A model file of a plan that maximises, with inequality rows and upper bounds."""
+    """A model file of a plan that maximizes, with inequality rows and upper bounds."""
     A, rows = problem.A_ub.toarray(), range(len(problem.b_ub))
     lines = ["NAME bakery", "OBJSENSE", "  MAX", "ROWS", " N profit"]
     lines += [f" L machine{i}" for i in rows] + ["COLUMNS"]

@@ -32,7 +32,7 @@ ENDATA
 
 
 def files(folder, sense):
-    """A plan that maximises what it minimises, or the other way round, and the same decisions."""
+    """A plan that maximizes what it minimizes, or the other way round, and the same decisions."""
     folder.mkdir()
     (folder / "plan.mps").write_text(PLAN.format(sense=sense))
     rng = np.random.default_rng(1)
@@ -60,7 +60,7 @@ def told(capsys, command):
     return capsys.readouterr().out
 
 
-def test_a_planner_who_maximises_is_told_of_values(both, capsys):
+def test_a_planner_who_maximizes_is_told_of_values(both, capsys):
     printed = {sense: told(capsys, [*both[sense], "--rounds", "3"]) for sense in both}
     assert "cheapest" in printed["MIN"]
     assert "dearer or cheaper" in printed["MIN"]

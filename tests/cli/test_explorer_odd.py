@@ -1,5 +1,5 @@
 """The explorer with models that outsiders bring: hostile and endless names, a thousand variables,
-a planner who maximises, units of any size, a keyboard alone, the narrowest phone."""
+a planner who maximizes, units of any size, a keyboard alone, the narrowest phone."""
 
 import dataclasses
 import threading
@@ -148,9 +148,9 @@ def test_a_thousand_variables_show_first_what_differs(browser):
 
 
 @needs_browser
-def test_a_planner_who_maximises_reads_of_values(browser):
+def test_a_planner_who_maximizes_reads_of_values(browser):
     model = made()
-    model = dataclasses.replace(model, plan=dataclasses.replace(model.plan, maximise=True))
+    model = dataclasses.replace(model, plan=dataclasses.replace(model.plan, maximize=True))
     for shown, there, absent in ((model, "value", "cost"), (made(), "cost", "value")):
         with served(shown) as address:
             text = opened(browser, address).run("document.querySelector('main').innerText").lower()

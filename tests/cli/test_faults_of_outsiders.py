@@ -86,7 +86,7 @@ def replace(path, old, new):
     return spoil
 
 
-# What is spoilt, how, what the report must say, and the exit code.
+# What is spoiled, how, what the report must say, and the exit code.
 FAULTS = {
     "a plan that contradicts itself": (
         replace("plan", "order_mill  19", "order_mill  999"),
@@ -129,7 +129,7 @@ FAULTS = {
         ["60 rows have -999 in the column rain_mm", "2026-03-02"],
         0,
     ),
-    "a word spelt in two ways": (two_spellings, ["weekday", "'Mon' and 'mon'"], 0),
+    "a word spelled in two ways": (two_spellings, ["weekday", "'Mon' and 'mon'"], 0),
     "a word for what is missing": (
         lambda files: each(files, "weekday", lambda k, old: "N/A" if k % 9 == 0 else old),
         ["27 rows have 'N/A' in the column weekday"],
@@ -185,7 +185,7 @@ FAULTS = {
         ["no decision for '2026-03-04'", "0 throughout needs a line too, with value 0"],
         2,
     ),
-    "a name misspelt in a list": (
+    "a name misspelled in a list": (
         lambda files: (
             listed_one_by_one(files),
             replace("decisions", "south_hill", "south_hil")(files),

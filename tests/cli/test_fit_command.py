@@ -95,7 +95,7 @@ def test_explain_lists_the_terms_of_a_quadratic_model(days, squares, capsys):
     explain = ["explain", str(squares), *tables(days), "--rounds", "8"]
     assert main([*explain, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["coefficients"]
-    assert told["features"] == [*TERMS, "(intercept)"]
+    assert told["features"] == [*TERMS, "(mean cost)"]
     assert np.shape(told["value"]) == (12, 6)
     low, high = np.array(told["low"]), np.array(told["high"])
     clear = ((low > 1e-6) | (high < -1e-6))[:, :-1].any(axis=0)

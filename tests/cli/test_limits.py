@@ -78,26 +78,26 @@ def test_predictions_obey_the_limits_of_their_day(folder, tmp_path, capsys):
 
 
 def test_a_day_whose_limits_no_decision_meets_is_told_and_left_empty(folder, tmp_path, capsys):
-    spoilt = copied(folder, tmp_path)
-    edit(spoilt / "contexts.csv", 2, "protein", "900")
-    call = ["predict", str(folder / "model"), "--contexts", str(spoilt / "contexts.csv")]
+    spoiled = copied(folder, tmp_path)
+    edit(spoiled / "contexts.csv", 2, "protein", "900")
+    call = ["predict", str(folder / "model"), "--contexts", str(spoiled / "contexts.csv")]
     assert main([*call, "--out", str(tmp_path / "next.csv")]) == 1
     told = words(capsys)
     assert "1 context has limits that no decision meets" in told
     assert "falls without limit" not in told
     X = open_table(tmp_path / "next.csv").read(FOODS).numbers
     assert np.flatnonzero(np.isnan(X).any(axis=1)).tolist() == [1]
-    assert main(fit(spoilt, LIMITS, "doctor")) == 1
+    assert main(fit(spoiled, LIMITS, "doctor")) == 1
     assert "1 sample has limits that no decision meets: d1" in words(capsys)
 
 
 def test_the_broken_limit_of_a_day_is_named_with_its_own_number(folder, tmp_path, capsys):
-    spoilt = copied(folder, tmp_path)
-    edit(spoilt / "contexts.csv", 5, "orders", "95.5")
-    edit(spoilt / "decisions.csv", 5, "wheat", "0")
-    assert main([*fit(spoilt), "--out", str(tmp_path / "m")]) == 2
+    spoiled = copied(folder, tmp_path)
+    edit(spoiled / "contexts.csv", 5, "orders", "95.5")
+    edit(spoiled / "decisions.csv", 5, "wheat", "0")
+    assert main([*fit(spoiled), "--out", str(tmp_path / "m")]) == 2
     assert "decisions.csv, line 6: the decision breaks the plan" in words(capsys)
-    assert main(fit(spoilt, LIMITS, "doctor")) == 1
+    assert main(fit(spoiled, LIMITS, "doctor")) == 1
     assert "it must be 95.5" in words(capsys)
 
 
@@ -128,10 +128,10 @@ def test_what_would_have_been_cheaper_obeys_the_limits_of_its_day(folder, capsys
 
 
 def test_other_limits_are_other_tables(folder, tmp_path, capsys):
-    spoilt = copied(folder, tmp_path)
-    row = read(spoilt / "contexts.csv")[1]
-    edit(spoilt / "contexts.csv", 1, "salt_most", str(float(row[6]) + 5.0))
-    call = ["explain", str(folder / "model"), *tables(spoilt), "--rounds", "0", "--json"]
+    spoiled = copied(folder, tmp_path)
+    row = read(spoiled / "contexts.csv")[1]
+    edit(spoiled / "contexts.csv", 1, "salt_most", str(float(row[6]) + 5.0))
+    call = ["explain", str(folder / "model"), *tables(spoiled), "--rounds", "0", "--json"]
     assert main(call) == 0
     assert json.loads(capsys.readouterr().out)["held"] is None
 
@@ -181,10 +181,10 @@ def test_two_columns_for_one_limit_are_refused(folder):
 def test_numbers_that_no_limit_can_be_are_refused_with_their_place(
     folder, tmp_path, column, value, match
 ):
-    spoilt = copied(folder, tmp_path)
-    edit(spoilt / "contexts.csv", 3, column, value)
+    spoiled = copied(folder, tmp_path)
+    edit(spoiled / "contexts.csv", 3, column, value)
     with pytest.raises(InputError, match=match):
-        own_limits(spoilt)
+        own_limits(spoiled)
 
 
 def test_a_reader_of_the_first_version_will_not_take_it(folder, tmp_path):
@@ -277,13 +277,13 @@ def test_a_missing_column_is_named_with_what_it_is_for(folder, tmp_path, capsys)
 
 
 def test_what_is_no_limit_in_a_model_file_is_none_in_a_table(folder, tmp_path):
-    spoilt = copied(folder, tmp_path)
-    edit(spoilt / "contexts.csv", 3, "salt_most", "1e30")
-    _, _, values = own_limits(spoilt)
+    spoiled = copied(folder, tmp_path)
+    edit(spoiled / "contexts.csv", 3, "salt_most", "1e30")
+    _, _, values = own_limits(spoiled)
     assert values[2, 3] == np.inf
-    edit(spoilt / "contexts.csv", 4, "protein", "1e20")
+    edit(spoiled / "contexts.csv", 4, "protein", "1e20")
     with pytest.raises(InputError, match="line 5, column 'protein' is inf"):
-        own_limits(spoilt)
+        own_limits(spoiled)
 
 
 @pytest.mark.parametrize("given", [[np.nan, 2.0, 5.0, 0.0], [np.inf, 1.0, -1.0, 3.0]])

@@ -43,12 +43,12 @@ def test_the_doctor_names_the_limit_and_is_content_once_it_is_given(folder, caps
 
 
 def test_days_that_only_differ_in_a_limit_do_not_conflict(folder, tmp_path, capsys):
-    spoilt = copied(folder, tmp_path)
-    rows = read(spoilt / "contexts.csv")
+    spoiled = copied(folder, tmp_path)
+    rows = read(spoiled / "contexts.csv")
     for row in rows[2:]:
         row[1:3] = rows[1][1:3]
-    write(spoilt / "contexts.csv", rows[0], rows[1:])
-    main([*fit(spoilt, LIMITS, "doctor"), "--json"])
+    write(spoiled / "contexts.csv", rows[0], rows[1:])
+    main([*fit(spoiled, LIMITS, "doctor"), "--json"])
     codes = {finding["code"] for finding in json.loads(capsys.readouterr().out)["findings"]}
     assert "conflict" not in codes
 
@@ -133,26 +133,26 @@ def test_a_note_does_not_ask_for_what_was_given(tmp_path, capsys):
 
 
 def test_a_note_on_a_row_with_two_sides_says_which_one(folder, tmp_path, capsys):
-    spoilt = copied(folder, tmp_path)
-    text = (spoilt / "contexts.csv").read_text()
-    (spoilt / "contexts.csv").write_text(text.replace("salt_most", "salt", 1))
-    found = findings(capsys, fit(spoilt, LIMITS[:3], "doctor"))
+    spoiled = copied(folder, tmp_path)
+    text = (spoiled / "contexts.csv").read_text()
+    (spoiled / "contexts.csv").write_text(text.replace("salt_most", "salt", 1))
+    found = findings(capsys, fit(spoiled, LIMITS[:3], "doctor"))
     assert "--limit upper:salt=salt" in found["named-like-a-row"]["advice"]
 
 
 def test_a_limit_that_is_none_is_not_called_reached(folder, tmp_path, capsys):
-    spoilt = copied(folder, tmp_path)
+    spoiled = copied(folder, tmp_path)
     for b in range(1, DAYS + 1):
-        edit(spoilt / "contexts.csv", b, "salt_most", "inf")
-    found = findings(capsys, fit(spoilt, LIMITS, "doctor"))
+        edit(spoiled / "contexts.csv", b, "salt_most", "inf")
+    found = findings(capsys, fit(spoiled, LIMITS, "doctor"))
     assert "salt" not in found.get("always-reached", {"details": {"rows": []}})["details"]["rows"]
 
 
 def test_other_units_may_be_those_of_the_limits(tmp_path, capsys):
     call = [*knapsack_files(tmp_path, 8.0, ["load", "room"]), "--limit", "ub1=room"]
     rows = read(tmp_path / "c.csv")
-    spoilt = [[load, float(room) / 1000] for load, room in rows[1:]]
-    write(tmp_path / "c.csv", rows[0], spoilt)
+    spoiled = [[load, float(room) / 1000] for load, room in rows[1:]]
+    write(tmp_path / "c.csv", rows[0], spoiled)
     found = findings(capsys, call, 1)
     assert "decisions, plan and limits are of the same time" in found["infeasible"]["advice"]
     assert "or the limits the other way round" in found["units"]["advice"]

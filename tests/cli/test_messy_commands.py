@@ -89,7 +89,7 @@ def test_without_options_each_fault_leads_to_the_option_that_deals_with_it(messy
     assert "--infeasible repair" in told
 
 
-def test_what_is_learnt_is_what_clean_tables_teach(tmp_path, capsys):
+def test_what_is_learned_is_what_clean_tables_teach(tmp_path, capsys):
     """Of the same rows, with every digit."""
     clean, messy = tmp_path / "clean", tmp_path / "messy"
     clean.mkdir()
@@ -250,7 +250,7 @@ def test_where_context_does_not_matter_a_baseline_does_as_well(tmp_path, capsys)
     assert told["baselines"]["most_frequent"]["extra_cost"] == pytest.approx(0.0, abs=1e-9)
 
 
-# --- contexts unlike those learnt from -----------------------------------------------------------
+# --- contexts unlike those learned from -----------------------------------------------------------
 
 
 def new_context(place, oil):
@@ -272,10 +272,10 @@ def test_predict_warns_far_outside_what_was_seen(messy, tmp_path, capsys):
     assert [(o["feature"], o["value"]) for o in told["extrapolated"]] == [("oil", -900.0)]
 
 
-def test_predict_refuses_other_units_than_those_learnt_from(messy, tmp_path, capsys):
+def test_predict_refuses_other_units_than_those_learned_from(messy, tmp_path, capsys):
     ask = ["predict", str(messy / "model"), "--out", str(tmp_path / "p.csv"), "--contexts"]
     told = words(capsys, [*ask, new_context(tmp_path, "70,5 EUR/bbl")], 2)
-    assert "'oil' is in EUR/bbl; the model has learnt from USD/bbl" in told
+    assert "'oil' is in EUR/bbl; the model has learned from USD/bbl" in told
     words(capsys, [*ask, new_context(tmp_path, "70,5")])  # no unit: taken to be in the same
 
 

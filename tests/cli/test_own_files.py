@@ -104,8 +104,8 @@ def test_true_and_false_are_numbers_in_every_kind_of_file(tmp_path):
 
 
 def test_a_column_with_one_word_is_a_feature_that_says_nothing(tmp_path):
-    learnt, Z, _ = learn_features(open_table(text(tmp_path, "t,w\n1,FR\n3,FR\n")))
-    assert learnt.names == ("t", "w")
+    learned, Z, _ = learn_features(open_table(text(tmp_path, "t,w\n1,FR\n3,FR\n")))
+    assert learned.names == ("t", "w")
     assert Z[:, 1].tolist() == [0.0, 0.0]
 
 

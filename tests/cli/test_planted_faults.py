@@ -61,7 +61,7 @@ def same_every_day(files):
     files.write(files.decisions, [rows[0], *([row[0], *rows[1][1:]] for row in rows[1:])])
 
 
-# What is spoilt, how, what the report must say, and the exit code.
+# What is spoiled, how, what the report must say, and the exit code.
 FAULTS = {
     "swapped columns": (swap_names, ["north_market", "south_bridge", "swapped"], 1),
     "a decision off by a unit": (

@@ -207,7 +207,7 @@ HOSTILE_LIMITS = {
     "an attribute": (lambda index: first(index).update(part="_cache"), "'_cache'"),
     "another name": (lambda index: first(index).update(name="upper:x1"), "'upper:x1' is not"),
     "no column": (lambda index: first(index).pop("column"), "'column' must be"),
-    "a column that is learnt from": (
+    "a column that is learned from": (
         lambda index: first(index).update(column="load"),
         "both a feature and a limit",
     ),
@@ -302,14 +302,14 @@ def test_changed_bytes_never_crash_the_loader(which, request):
     refused = 0
     for round_ in range(300):
         name = names[round_ % 2]
-        spoilt = bytearray(whole[name])
-        for at in rng.integers(0, len(spoilt), rng.integers(1, 5)):
-            spoilt[at] = rng.integers(0, 256)
-        content = whole | {name: bytes(spoilt)}
+        spoiled = bytearray(whole[name])
+        for at in rng.integers(0, len(spoiled), rng.integers(1, 5)):
+            spoiled[at] = rng.integers(0, 256)
+        content = whole | {name: bytes(spoiled)}
         if name == "tensors.safetensors":  # let the change through to what stands behind
             index = json.loads(whole["model.json"])
             del index["sha256"]
-            index["tensors"]["sha256"] = hashlib.sha256(bytes(spoilt)).hexdigest()
+            index["tensors"]["sha256"] = hashlib.sha256(bytes(spoiled)).hexdigest()
             content["model.json"] = json.dumps(index).encode()
         for each in names:
             (folder / each).write_bytes(content[each])

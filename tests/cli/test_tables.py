@@ -80,10 +80,10 @@ def test_random_bytes_are_refused_with_a_sentence_or_read(tmp_path, ending):
     path = written(tmp_path, ending)
     whole = bytearray(path.read_bytes())
     for _ in range(60):
-        spoilt = whole.copy()
+        spoiled = whole.copy()
         for at in rng.integers(0, len(whole), 6):
-            spoilt[at] = rng.integers(0, 256)
-        path.write_bytes(bytes(spoilt))
+            spoiled[at] = rng.integers(0, 256)
+        path.write_bytes(bytes(spoiled))
         refused = refusal(path)
         assert refused is None or len(refused) > 20
 
@@ -193,18 +193,18 @@ def test_several_shared_columns_must_be_chosen_from(tmp_path):
 
 def test_numbers_are_scaled_and_words_become_columns(tmp_path):
     file = open_table(text(tmp_path, "t,w\n1,sun\n3,rain\n5,sun\n"))
-    learnt, Z, _ = learn_features(file)
-    assert learnt.names == ("t", "w=sun")
+    learned, Z, _ = learn_features(file)
+    assert learned.names == ("t", "w=sun")
     np.testing.assert_allclose(Z[:, 0], [-np.sqrt(1.5), 0, np.sqrt(1.5)])
     assert Z[:, 1].tolist() == [1.0, 0.0, 1.0]
-    again, _ = learnt.read(open_table(text(tmp_path, "w,t\nrain,3\n", "new.csv")))
+    again, _ = learned.read(open_table(text(tmp_path, "w,t\nrain,3\n", "new.csv")))
     np.testing.assert_allclose(again, [[0.0, 0.0]], atol=1e-15)
 
 
 def test_a_word_never_seen_is_named(tmp_path):
-    learnt, _, _ = learn_features(open_table(text(tmp_path, "t,w\n1,sun\n3,rain\n")))
-    with pytest.raises(InputError, match=r"line 2, column 'w'.*learnt from 'rain', 'sun'.*'snow'"):
-        learnt.read(open_table(text(tmp_path, "t,w\n1,snow\n", "new.csv")))
+    learned, _, _ = learn_features(open_table(text(tmp_path, "t,w\n1,sun\n3,rain\n")))
+    with pytest.raises(InputError, match=r"line 2, column 'w'.*learned from 'rain', 'sun'.*'snow'"):
+        learned.read(open_table(text(tmp_path, "t,w\n1,snow\n", "new.csv")))
 
 
 def test_a_constant_feature_says_nothing_and_breaks_nothing(tmp_path):

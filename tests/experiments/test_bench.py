@@ -94,7 +94,7 @@ def test_rivals_agree_on_every_kind_of_entry_and_row(name, general_case, tight):
         rival.prepare(general_case)
         points = np.array([rival.solve(i) for i in range(len(general_case))])
         errors.append(accuracy(points, best, general_case.costs).max())
-    # ECOS minimises a norm, so its default tolerance of 1e-8 gives the square root of that.
+    # ECOS minimizes a norm, so its default tolerance of 1e-8 gives the square root of that.
     assert min(errors) < (1e-3 if name == "CVXPY + ECOS as published" else 1e-5)
 
 

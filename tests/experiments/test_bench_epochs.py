@@ -154,7 +154,7 @@ def test_a_method_that_fails_says_why():
 def test_every_task_trains_ours_and_plain_regression(build, few):
     task = build(few)
     assert len(task) == few
-    assert (task.floor is None) == ("8 neighbours" not in task.name)
+    assert (task.floor is None) == ("8 neighbors" not in task.name)
     for make in (
         lambda: epochs_turns.enter_method(task, epochs_tasks.OURS[0]),
         lambda: epochs_turns.enter_plain_loop(task),

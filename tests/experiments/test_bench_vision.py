@@ -671,7 +671,7 @@ def test_validation_decides_which_of_ours_stands_for_ours():
 
 
 @pytest.mark.parametrize("part", ["terrain 6x6", "matching 6x6"])
-def test_the_gallery_shows_what_was_seen_and_learnt(tmp_path, part):
+def test_the_gallery_shows_what_was_seen_and_learned(tmp_path, part):
     bench(tmp_path, "--only", part, "--methods", "Ours;ST;BB;SPO+")
     content = json.loads(
         (tmp_path / "gallery" / f"{part.replace(' ', '-')}.json").read_text("utf-8")

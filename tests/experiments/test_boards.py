@@ -155,7 +155,7 @@ def changed(array, place, value):
     return array
 
 
-SPOILT = {
+SPOILED = {
     "train_full_images": {
         "pictures": lambda a: a[:, :-1],
         "multiple of 2": lambda a: np.zeros((3, 31, 31, 1), np.uint8),
@@ -178,12 +178,12 @@ SPOILT = {
 
 
 @pytest.mark.parametrize(
-    "name, words", [(name, words) for name, faults in SPOILT.items() for words in faults]
+    "name, words", [(name, words) for name, faults in SPOILED.items() for words in faults]
 )
 def test_arrays_that_are_no_boards_are_refused_even_unverified(tmp_path, name, words):
     folder = write_boards(tmp_path, (3, 1, 1), side=2)
     path = folder / f"{name}.npy"
-    np.save(path, SPOILT[name][words](np.load(path)), allow_pickle=True)
+    np.save(path, SPOILED[name][words](np.load(path)), allow_pickle=True)
     with pytest.raises(rv.InputError, match=words):
         load_boards(folder, verify=False)
 

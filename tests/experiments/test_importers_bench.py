@@ -52,7 +52,7 @@ def run(folder, *words):
     return code, json.loads(out.read_text())
 
 
-def test_a_file_is_learnt_with_from_end_to_end(folder):
+def test_a_file_is_learned_with_from_end_to_end(folder):
     code, content = run(folder, "--only", NETLIB[0], "--samples", "40")
     (row,) = content["rows"]
     assert code == 0
@@ -64,7 +64,7 @@ def test_a_file_is_learnt_with_from_end_to_end(folder):
 
 
 @pytest.mark.parametrize("name", ["transport", "production", "portfolio"])
-def test_cvxpy_problems_are_learnt_with_from_end_to_end(folder, name):
+def test_cvxpy_problems_are_learned_with_from_end_to_end(folder, name):
     pytest.importorskip("cvxpy")
     code, content = run(folder, "--only", name, "--samples", "40")
     assert code == 0

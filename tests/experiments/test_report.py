@@ -281,8 +281,8 @@ EYES = {
 TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 
 
-def linear_rgb(colour):
-    c = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+def linear_rgb(color):
+    c = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
 
 
@@ -295,21 +295,21 @@ def cielab(rgb):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("eyes", EYES)
 def test_methods_can_be_told_apart_by_any_eye(eyes, dark):
-    colours = [*palette.OURS.values(), *palette.RIVALS.values()]
-    colours = [palette.DARK[colour] if dark else colour for colour in colours]
-    seen = [cielab(np.clip(EYES[eyes] @ linear_rgb(colour), 0, 1)) for colour in colours]
+    colors = [*palette.OURS.values(), *palette.RIVALS.values()]
+    colors = [palette.DARK[color] if dark else color for color in colors]
+    seen = [cielab(np.clip(EYES[eyes] @ linear_rgb(color), 0, 1)) for color in colors]
     gaps = [np.linalg.norm(a - b) for a, b in combinations(seen, 2)]
     assert min(gaps) >= 10
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_every_colour_stands_out_from_the_paper(dark):
-    def light(colour):
-        return TO_XYZ[1] @ linear_rgb(palette.DARK[colour] if dark else colour) + 0.05
+def test_every_color_stands_out_from_the_paper(dark):
+    def light(color):
+        return TO_XYZ[1] @ linear_rgb(palette.DARK[color] if dark else color) + 0.05
 
-    for colour in set(palette.DARK) - {palette.PAPER, palette.RULE}:
-        pair = sorted([light(colour), light(palette.PAPER)])
-        assert pair[1] / pair[0] >= 3, colour
+    for color in set(palette.DARK) - {palette.PAPER, palette.RULE}:
+        pair = sorted([light(color), light(palette.PAPER)])
+        assert pair[1] / pair[0] >= 3, color
 
 
 def test_tag_escapes_all_but_markup():

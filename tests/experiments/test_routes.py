@@ -254,7 +254,7 @@ def test_intervals_hold_the_mean_and_pairs_cancel(test_routes, features):
 # --- ours ----------------------------------------------------------------------------------------
 
 
-def test_routes_that_are_cheapest_are_explained_by_what_is_learnt(train, features):
+def test_routes_that_are_cheapest_are_explained_by_what_is_learned(train, features):
     """The drivers here follow hidden coefficients exactly, so a loss of 0 is there to be found."""
     fit = fit_projection(train, features, Setting(2, 0.0), threads=1)
     assert fit.value < 1e-5  # relative distances of at most the tolerance of these fits, 1e-3
@@ -276,7 +276,7 @@ def fit(train, features):
     return fit_projection(train, features, CANDIDATE, threads=1)
 
 
-def test_what_is_learnt_predicts_more_routes_than_length(fit, features, test_routes):
+def test_what_is_learned_predicts_more_routes_than_length(fit, features, test_routes):
     judge = Judge(test_routes)
     ours, length = judge.score(features.values @ fit.coef), judge.score(features.values[:, 0])
     assert fit.unsolved == 0
@@ -379,7 +379,7 @@ def test_the_command_writes_figures_page_and_map(folder, tmp_path, capsys):
     assert {*command.RIVALS, command.SAMPLED} < set(content["gains"])
     assert content["targets"] == []
     rows = {row["feature"]: row for row in content["coefficients"]}
-    assert rows["length"]["metres"] == 100
+    assert rows["length"]["meters"] == 100
     assert str(folder) not in out.read_text("utf-8")
     assert "| left turn | a move |" in page.read_text("utf-8")
     assert drawn.read_bytes().startswith(b"\x89PNG")

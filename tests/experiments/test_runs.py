@@ -185,7 +185,7 @@ def test_epochs_are_timed_without_the_judging(monkeypatch):
     assert max(row["seconds"] for row in run["epochs"]) < 3600.0
 
 
-def test_a_run_that_has_learnt_all_stays_where_it_is():
+def test_a_run_that_has_learned_all_stays_where_it_is():
     config = replace(CONFIG, data=CONFIG.data | {"sizes": [1, 5, 6]}, optimiser="pocs", epochs=50)
     run = run_one.perform(config)
     assert run["status"] == "finished"

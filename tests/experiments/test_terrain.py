@@ -166,8 +166,8 @@ def test_the_middle_of_a_tile_shows_its_kind():
         np.testing.assert_array_equal(middle[:12, :12], map_)
 
 
-def test_no_colour_belongs_to_a_kind():
-    """The mean colour of a kind differs more from map to map than from kind to kind."""
+def test_no_color_belongs_to_a_kind():
+    """The mean color of a kind differs more from map to map than from kind to kind."""
     data = terrain((64, 0, 0), side=12, seed=4).train
     tiles = data.images.reshape(64, 12, 8, 12, 8, 3).mean(axis=(2, 4))
     means = np.full((64, 5, 3), np.nan)

@@ -365,9 +365,9 @@ def test_a_damaged_checkpoint_is_refused(maps, tmp_path):
     learn(maps, checkpoint=tmp_path, max_epochs=1)
     for path in list(tmp_path.iterdir()):
         whole = path.read_bytes()
-        spoilt = bytearray(whole)
-        spoilt[len(whole) // 2] ^= 1
-        path.write_bytes(spoilt)
+        spoiled = bytearray(whole)
+        spoiled[len(whole) // 2] ^= 1
+        path.write_bytes(spoiled)
         with pytest.raises(InputError, match="cannot be used"):
             learn(maps, checkpoint=tmp_path, max_epochs=2)
         path.write_bytes(whole)

@@ -16,8 +16,8 @@ from revealed_experiments.vision import DeviceSplit, build_model, sets_in, train
 from revealed_experiments.vision.views import VIEWS, ViewedSplit, decisions_in
 
 GRIDS = {
-    "4 neighbours": (rv.problems.grid_shortest_path(5, 5), 4),
-    "8 neighbours": (rv.problems.grid_shortest_path(5, 5, neighbors=8), 4),
+    "4 neighbors": (rv.problems.grid_shortest_path(5, 5), 4),
+    "8 neighbors": (rv.problems.grid_shortest_path(5, 5, neighbors=8), 4),
     "not square": (rv.problems.grid_shortest_path(3, 5, neighbors=8), 2),
 }
 # Written out once, as a person would turn the sheet; the library finds them by itself.
@@ -97,7 +97,7 @@ def test_the_decision_of_a_view_is_optimal_in_it(name):
 
 
 def test_a_mirrored_map_keeps_start_and_goal():
-    problem, _ = GRIDS["8 neighbours"]
+    problem, _ = GRIDS["8 neighbors"]
     kept = views_of(problem, "mirrored")
     assert [view.move for view in kept] == [(False, False, False), (True, False, False)]
     assert all(np.array_equal(view.costs, view.decisions) for view in kept)
@@ -217,7 +217,7 @@ def test_other_problems_and_unknown_views_are_refused():
     with pytest.raises(InputError, match="Only grids have views"):
         views_of(rv.problems.knapsack([3.0, 2.0, 4.0], 5.0))
     with pytest.raises(InputError, match="mirrored, all; got 'turned'"):
-        views_of(GRIDS["8 neighbours"][0], "turned")
+        views_of(GRIDS["8 neighbors"][0], "turned")
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,9 @@ REGRET = {"criterion": "regret"}
 ALL = [
     Rival("st", StraightThroughLoss, 1, False),
     Rival("st, regret", StraightThroughLoss, 1, True, REGRET),
-    Rival("st, mean", StraightThroughLoss, 1, False, {"normalise": "mean"}),
-    Rival("st, norm", StraightThroughLoss, 1, False, {"normalise": "norm"}),
-    Rival("st, std", StraightThroughLoss, 1, False, {"normalise": "std"}),
+    Rival("st, mean", StraightThroughLoss, 1, False, {"normalize": "mean"}),
+    Rival("st, norm", StraightThroughLoss, 1, False, {"normalize": "norm"}),
+    Rival("st, std", StraightThroughLoss, 1, False, {"normalize": "std"}),
     Rival("bb", BlackboxLoss, 2, False, {"lam": 0.7}),
     Rival("bb, regret", BlackboxLoss, 2, True, {"lam": 0.7, **REGRET}),
     Rival("spo+", SPOPlusLoss, 1, True),

@@ -192,10 +192,10 @@ def test_every_flipped_byte_is_seen(folder):
     for path in list(folder.iterdir()):
         whole = path.read_bytes()
         for at in {0, len(whole) - 1, *rng.integers(0, len(whole), 40).tolist()}:
-            spoilt = bytearray(whole)
-            spoilt[at] ^= 1 << rng.integers(8)
-            path.write_bytes(spoilt)
-            if path.suffix == ".json" and _same_json(spoilt, whole):
+            spoiled = bytearray(whole)
+            spoiled[at] ^= 1 << rng.integers(8)
+            path.write_bytes(spoiled)
+            if path.suffix == ".json" and _same_json(spoiled, whole):
                 continue  # a blank that became another blank
             refused(folder, "")
         path.write_bytes(whole)

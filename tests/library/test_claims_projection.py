@@ -9,7 +9,7 @@ import revealed as rv
 from revealed import ProjectionStatus
 from revealed.optimality.qualification import QualificationWarning
 from revealed.projection import plain
-from revealed.projection.cpu.analysis import analyse
+from revealed.projection.cpu.analysis import analyze
 from revealed.projection.cpu.exact import exact_projection as own_exact
 from revealed.projection.cpu.spread import HARMLESS
 
@@ -93,14 +93,14 @@ def test_larger_problems_of_mixed_scales_agree_with_exact_arithmetic(monkeypatch
 def test_ordinary_problems_are_not_looked_at_twice():
     for problem in (rv.problems.grid_shortest_path(4, 4), rv.problems.assignment(4, 4)):
         X = problem.solve(np.random.default_rng(0).random((2, problem.n_variables)) + 0.5).x
-        assert analyse(rv.OptimalitySet(problem, X)).spread.max() <= HARMLESS
+        assert analyze(rv.OptimalitySet(problem, X)).spread.max() <= HARMLESS
 
 
 def test_dust_between_rows_is_seen():
     a, b = 0.3, 0.1 + 0.2
     for second, doubtful in (([2.0, 2 * a], False), ([1.0, b], True)):
         problem = rv.LinearProgram(A_eq=[[1.0, a], second], b_eq=[0.0, 0.0], lb=None)
-        spread = analyse(rv.OptimalitySet(problem, [[0.0, 0.0]])).spread[0]
+        spread = analyze(rv.OptimalitySet(problem, [[0.0, 0.0]])).spread[0]
         assert (spread > HARMLESS) == doubtful
 
 

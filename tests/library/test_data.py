@@ -155,9 +155,9 @@ def test_loader_reads_its_layout(tmp_path, paper_arrays):
 
 
 def spoil(arrays, change):
-    spoilt = dict(arrays)
-    change(spoilt)
-    return spoilt
+    spoiled = dict(arrays)
+    change(spoiled)
+    return spoiled
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from second_opinion import Explained
 import revealed as rv
 from helpers import assert_agrees, definition_residual, parts_of, predictions
 from revealed.projection.cpu import analysis, dependent
-from revealed.projection.cpu.analysis import analyse
+from revealed.projection.cpu.analysis import analyze
 from revealed.projection.result import ProjectionStatus
 
 KINDS = ("copies", "scaled", "sums", "mixed", "few columns", "wide")
@@ -66,7 +66,7 @@ def test_answers_agree_with_cvxpy(kind, prediction):
     sets = redundant_sets(kind)
     costs = predictions(prediction, sets, np.random.default_rng(1))
     near = rv.project(costs, sets, method="kernel")
-    basis = analyse(sets).whole.basis
+    basis = analyze(sets).whole.basis
     m = len(basis.kept)
     assert basis.kept.sum() == np.linalg.matrix_rank(sets.problem.A_eq.toarray())
     assert (near.status == ProjectionStatus.SOLVED).all()
@@ -82,7 +82,7 @@ def test_answers_agree_with_cvxpy(kind, prediction):
 def test_answers_are_those_of_the_rows_kept(kind):
     sets = redundant_sets(kind, B=9, inequalities=False)
     costs = predictions("random", sets, np.random.default_rng(2))
-    kept = analyse(sets).whole.basis.kept
+    kept = analyze(sets).whole.basis.kept
     problem = sets.problem
     fewer = rv.LinearProgram(problem.A_eq.toarray()[kept], problem.b_eq[:, kept], ub=1.0)
     other = rv.project(costs, rv.OptimalitySet(fewer, sets.decisions))
@@ -90,14 +90,14 @@ def test_answers_are_those_of_the_rows_kept(kind):
     np.testing.assert_allclose(near.point, other.point, rtol=0, atol=1e-9)
     alone = [rv.project(costs[[b]], sets[[b]]).point[0] for b in range(9)]
     np.testing.assert_allclose(near.point, alone, rtol=0, atol=1e-9)
-    assert analyse(sets[:2]) is analyse(sets)
+    assert analyze(sets[:2]) is analyze(sets)
 
 
 def test_multipliers_of_all_rows_are_a_warm_start():
     sets = redundant_sets("mixed")
     costs = predictions("random", sets, np.random.default_rng(3))
     asked = rv.project(costs, sets, method="clarabel")
-    basis = analyse(sets).whole.basis
+    basis = analyze(sets).whole.basis
     m = len(basis.kept)
     assert asked.multipliers[:, :m][:, ~basis.kept].any()  # shown as the solver gave them
     assert asked.residual.max() <= 1e-6
@@ -160,4 +160,4 @@ def test_other_rows_are_left_as_they_are():
     for name, A in untouched.items():
         x = rng.random((1, A.shape[1]))
         sets = rv.OptimalitySet(rv.LinearProgram(A, (A @ x[0]).ravel()), x)
-        assert analyse(sets).whole is None, name
+        assert analyze(sets).whole is None, name

@@ -88,7 +88,7 @@ def test_paths_agree_in_single_precision(way):
 @needs_triton
 def test_the_kernel_agrees_in_tritons_interpreter():
     command = [sys.executable, "-m", "revealed_experiments.device.oracles", "--device", "cpu"]
-    for only in ("circles", "grid 3x4 right-down, whole", "grid 3x4 8 neighbours, whole"):
+    for only in ("circles", "grid 3x4 right-down, whole", "grid 3x4 8 neighbors, whole"):
         done = subprocess.run(
             [*command, "--method", "triton", "--only", only],
             env={**os.environ, "TRITON_INTERPRET": "1"},
@@ -360,7 +360,7 @@ def test_a_replay_draws_what_an_ordinary_call_draws(grid):
 
 # --- metrics -------------------------------------------------------------------------------------
 
-BY_DECISION = ["decision_loss", "exact", "suboptimality_loss", "normalised_suboptimality_loss"]
+BY_DECISION = ["decision_loss", "exact", "suboptimality_loss", "normalized_suboptimality_loss"]
 BY_TRUTH = ["estimate_loss", "relative_regret", "optimal"]
 DEVICES = ["cpu", *(["cuda"] if CUDA else [])]
 

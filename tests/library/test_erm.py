@@ -146,7 +146,7 @@ def test_many_inner_steps_on_all_data_approach_pocs():
 
 
 @pytest.mark.parametrize("power", [1, 2, "huber", "welsch"])
-def test_minimises_the_loss_that_is_asked_for(power):
+def test_minimizes_the_loss_that_is_asked_for(power):
     Z, sets = routes()
     model = LinearModel()
     history = erm(model, Z, sets, optimizer="armijo", power=power, delta=0.5, max_epochs=25)

@@ -362,7 +362,7 @@ def test_the_loss_of_a_mixture_is_the_mean_of_the_losses():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # POCS is slow here
 @pytest.mark.parametrize("solver", ["lbfgs", "pocs", "armijo"])
-def test_shared_coefficients_are_learnt_across_sizes(solver):
+def test_shared_coefficients_are_learned_across_sizes(solver):
     rng, truth = np.random.default_rng(14), np.array([1.0, 0.4])
     grids = [rv.problems.grid_shortest_path(3, 3), rv.problems.grid_shortest_path(4, 3)]
     Z, parts = [], []

@@ -87,7 +87,7 @@ def test_agrees_on_grids_up_to_30_and_boards_up_to_12(case, precision):
 
 def test_the_torch_version_agrees_on_a_grid_and_a_board():
     for case in large_cases(batch=2):
-        if case.name in ("grid 8x8, 8 neighbours", "matching 6x6"):
+        if case.name in ("grid 8x8, 8 neighbors", "matching 6x6"):
             assert_agrees(examine(case, "cpu", "torch"))
 
 

@@ -30,7 +30,7 @@ def other_order():
     return cp.Problem(cp.Minimize(c[2] * x[0] + c[1] * x[1] + c[0] * y), rows), c
 
 
-def maximised():
+def maximized():
     x, rows = simplex(3)
     c = cp.Parameter(3, name="c")
     return cp.Problem(cp.Maximize(c @ x - 0.5 * x[0] + 4), rows), c
@@ -84,7 +84,7 @@ def least_squares():
     return cp.Problem(cp.Minimize(c @ x + cp.sum_squares(Q[:2] @ x - 0.3)), rows), c
 
 
-CASES = [plain, other_order, maximised, matrix, symmetric, absolute, shared, declared, quadratic]
+CASES = [plain, other_order, maximized, matrix, symmetric, absolute, shared, declared, quadratic]
 CASES += [least_squares]
 AUXILIARY = {symmetric, absolute, declared, least_squares}
 
@@ -123,7 +123,7 @@ def test_values_and_decisions_are_cvxpys(case):
     for w in W:
         value = solve_there(problem, c, w)
         answer = model.problem.solve(costs_of(model, w[None]))
-        ours = -answer.objective[0] if model.maximised else answer.objective[0]
+        ours = -answer.objective[0] if model.maximized else answer.objective[0]
         constant = value - ours if constant is None else constant
         assert value - ours == pytest.approx(constant, abs=1e-6)  # the same one at every w
         own = own_values(model, problem)
@@ -246,8 +246,8 @@ def test_what_is_no_problem_or_no_plain_parameter_is_refused():
         rv.from_cvxpy(cp.Problem(cp.Minimize(cp.trace(square @ x)), [x >= 0]), square)
 
 
-@pytest.mark.parametrize("case", [plain, maximised, shared, quadratic], ids=lambda c: c.__name__)
-def test_parameters_are_learnt_end_to_end(case):
+@pytest.mark.parametrize("case", [plain, maximized, shared, quadratic], ids=lambda c: c.__name__)
+def test_parameters_are_learned_end_to_end(case):
     problem, c = case()
     model = rv.from_cvxpy(problem, c)
     rng = np.random.default_rng(1)

@@ -107,7 +107,7 @@ def test_a_matching_that_is_not_bipartite_is_a_relaxation():
     assert answer.objective[0] <= whole + 1e-9
 
 
-def test_paths_are_learnt_with_one_cost_for_both_ways():
+def test_paths_are_learned_with_one_cost_for_both_ways():
     graph = weighted(nx.grid_2d_graph(3, 3))
     model = rv.from_networkx(graph, source=(0, 0), target=(2, 2))
     rng = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import revealed as rv
 from revealed.errors import InputError
 from revealed.importers import RelaxationWarning
 
-# maximise 3 x + 2 y - 2 z + 5 with x + y <= 4, x - z >= -1, y + z = 3, 0 <= x <= 3, y free, z >= 0
+# maximize 3 x + 2 y - 2 z + 5 with x + y <= 4, x - z >= -1, y + z = 3, 0 <= x <= 3, y free, z >= 0
 ROWS = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, -1.0], [0.0, 1.0, 1.0]])
 
 
@@ -76,7 +76,7 @@ def test_rows_bounds_objective_and_names(build):
     np.testing.assert_array_equal(model.problem.b_ub, [4.0, 1.0])
     np.testing.assert_array_equal(model.problem.lb, [0, -np.inf, 0])
     np.testing.assert_array_equal(model.problem.ub, [3, np.inf, np.inf])
-    assert model.maximised
+    assert model.maximized
     np.testing.assert_array_equal(model.cost, [-3, -2, 2])
     answer = model.problem.solve(model.cost[None])
     np.testing.assert_allclose(answer.x, [[1.0, 3.0, 0.0]])

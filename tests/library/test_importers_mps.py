@@ -117,18 +117,18 @@ def test_rows_become_equalities_and_inequalities_with_their_names(every_kind):
 
 
 def test_objective_sense_constant_and_names(every_kind):
-    assert every_kind.maximised
+    assert every_kind.maximized
     assert every_kind.variable_names == ("a", "b")
-    np.testing.assert_array_equal(every_kind.cost, [-2, 3])  # to be minimised
-    # Maximise 2 a - 3 b + 7: a right-hand side of the objective counts with a minus.
+    np.testing.assert_array_equal(every_kind.cost, [-2, 3])  # to be minimized
+    # Maximize 2 a - 3 b + 7: a right-hand side of the objective counts with a minus.
     np.testing.assert_array_equal(every_kind.objective([[1.0, 2.0]]), [2 - 6 + 7])
     fat = every_kind.ub_names.index("fat")
     np.testing.assert_array_equal(every_kind.problem.A_ub.toarray()[fat], [1, 5])
 
 
 @pytest.mark.parametrize("sense", ["OBJSENSE MAX", "OBJSENSE\n MAXIMIZE", "objsense\n  max"])
-def test_ways_to_say_maximise(tmp_path, sense):
-    assert rv.read_mps(write(tmp_path, FREE.replace("OBJSENSE\n    MAX", sense))).maximised
+def test_ways_to_say_maximize(tmp_path, sense):
+    assert rv.read_mps(write(tmp_path, FREE.replace("OBJSENSE\n    MAX", sense))).maximized
 
 
 def test_the_objective_can_be_named(tmp_path):

@@ -42,7 +42,7 @@ class ArrayModel:
 
 
 def knapsack_arrays(**changes):
-    """Values are maximised under two capacities."""
+    """Values are maximized under two capacities."""
     n = WEIGHTS.shape[1]
     none = np.zeros((0, n)), np.zeros(0)
     limits = -WEIGHTS, -CAPACITY, np.zeros(n), np.ones(n)
@@ -90,7 +90,7 @@ def test_decisions_are_those_of_the_model(optmodel):
     model = rv.from_pyepo(optmodel)
     C = np.random.default_rng(0).uniform(1, 3, (5, optmodel.num_cost))
     X = model.problem.solve(costs_of(model, C)).x
-    assert model.maximised == (optmodel.modelSense == -1)
+    assert model.maximized == (optmodel.modelSense == -1)
     for c, x in zip(C, X, strict=True):
         optmodel.setObj(c)
         expected, value = optmodel.solve()
@@ -108,15 +108,15 @@ def test_our_loss_stands_in_a_loop_of_pyepo(optmodel):
     decisions = model.problem.solve(costs_of(model, costs)).x
     batch = [torch.tensor(part, dtype=torch.float32) for part in (features, costs, decisions)]
     predictor = torch.nn.Linear(3, optmodel.num_cost)
-    optimiser = torch.optim.Adam(predictor.parameters(), lr=0.1)
+    optimizer = torch.optim.Adam(predictor.parameters(), lr=0.1)
     loss_fn = rv.ProjectionLoss(model.problem, form=model.form, margin=0.1)
     losses = []
     for _ in range(60):
         x, _, w = batch
         loss = loss_fn(predictor(x), w)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(float(loss.detach()))
     assert losses[-1] < 0.02 * losses[0]
     predicted = predictor(batch[0]).detach().double().numpy()
@@ -138,17 +138,17 @@ def test_pyepos_own_data_loader_and_metric(name):
     loss_fn = rv.ProjectionLoss(model.problem, form=model.form, margin=0.1)
     torch.manual_seed(0)
     predictor = torch.nn.Linear(3, optmodel.num_cost)
-    optimiser = torch.optim.Adam(predictor.parameters(), lr=0.1)
+    optimizer = torch.optim.Adam(predictor.parameters(), lr=0.1)
     before = regret(predictor, optmodel, loader)
     for _ in range(30):
         for x, _, w, _ in loader:
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss_fn(predictor(x), w).backward()
-            optimiser.step()
+            optimizer.step()
     assert regret(predictor, optmodel, loader) < 0.05 * before
 
 
-def test_values_that_are_maximised_are_learnt_as_values():
+def test_values_that_are_maximized_are_learned_as_values():
     model = rv.from_pyepo(knapsack_arrays())
     values = np.array([[5.0, 1.0, 4.0, 1.0, 1.0]])
     X = model.problem.solve(model.form.costs(values)).x
@@ -207,7 +207,7 @@ def test_what_cannot_be_read_is_refused(optmodel, words):
         rv.from_pyepo(optmodel)
 
 
-def test_a_quadratic_objective_that_is_maximised_is_turned():
+def test_a_quadratic_objective_that_is_maximized_is_turned():
     from types import SimpleNamespace
 
     from scipy import sparse

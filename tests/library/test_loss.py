@@ -161,14 +161,14 @@ def test_training_under_autocast(knapsack):
     net = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ReLU(), torch.nn.Linear(16, 5))
     z, sets = torch.randn(6, 4), rv.OptimalitySet(problem, X)
     loss_fn, values = ProjectionLoss(problem), []
-    optimiser = torch.optim.Adam(net.parameters(), 0.05)
+    optimizer = torch.optim.Adam(net.parameters(), 0.05)
     for _ in range(40):
         with torch.autocast("cpu", torch.bfloat16):
             value = loss_fn(net(z), sets, index=range(6))
         assert value.dtype == torch.float32
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value.backward()
-        optimiser.step()
+        optimizer.step()
         values.append(value.item())
     assert values[-1] < 0.05 * values[0]
     assert all(p.grad.dtype == torch.float32 for p in net.parameters())

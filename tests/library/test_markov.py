@@ -52,7 +52,7 @@ def test_actions_and_their_chances_are_the_same_policy():
     np.testing.assert_array_equal(occupancy_of(actions, P, GAMMA), occupancy_of(one_hot, P, GAMMA))
 
 
-def test_behaviour_where_nobody_goes_is_not_invented():
+def test_behavior_where_nobody_goes_is_not_invented():
     mu = np.array([[0.0, 0.0, 3.0, 1.0]])
     np.testing.assert_array_equal(policy_of(mu, 2), [[[0.5, 0.5], [0.75, 0.25]]])
 

@@ -62,7 +62,7 @@ def test_metrics_that_need_no_truth(grid):
     gap = [c @ x - (paths @ c).min() for c, x in zip(C, X, strict=True)]
     np.testing.assert_allclose(metrics.suboptimality_loss(problem, **given), gap, atol=1e-12)
     np.testing.assert_allclose(
-        metrics.normalised_suboptimality_loss(problem, **given),
+        metrics.normalized_suboptimality_loss(problem, **given),
         gap / np.linalg.norm(C, axis=1),
         atol=1e-12,
     )
@@ -181,7 +181,7 @@ def test_what_gamma_mends():
 
     def three(cost):
         given = {"costs": np.array([cost]), "decisions": X}
-        names = ("suboptimality_loss", "normalised_suboptimality_loss", "suboptimality")
+        names = ("suboptimality_loss", "normalized_suboptimality_loss", "suboptimality")
         return [float(getattr(metrics, name)(problem, **given)[0]) for name in names]
 
     wrong, small, near_tie = three([1.0, 1.0, 1.0]), three([1e-6] * 3), three([0.5, 0.5, 0.999999])
@@ -196,7 +196,7 @@ def test_directions_that_do_not_exist_are_nan():
     problem = rv.LinearProgram(A_eq=[[1.0, 1.0]], b_eq=[1.0])
     X = np.array([[1.0, 0.0]])
     zero = np.zeros((1, 2))
-    assert np.isnan(metrics.normalised_suboptimality_loss(problem, costs=zero, decisions=X))
+    assert np.isnan(metrics.normalized_suboptimality_loss(problem, costs=zero, decisions=X))
     assert np.isnan(metrics.relative_suboptimality(problem, costs=zero, decisions=X))
     worst = np.array([[1.0, -1.0]])  # opposite to the ray of the set: its projection is 0
     assert np.isnan(metrics.suboptimality(problem, costs=worst, decisions=X, margin=0.0))
@@ -207,7 +207,7 @@ def test_directions_that_do_not_exist_are_nan():
 
 
 def test_two_tied_decisions_share_one_half(grid):
-    """Neighbouring paths, which differ around one square, made equally cheap; others are dear."""
+    """Neighboring paths, which differ around one square, made equally cheap; others are dear."""
     problem, paths, C, _, _ = grid
     apart = ((paths[:, None] - paths[None]) ** 2).sum(axis=2)
     pairs = np.argwhere(np.triu(apart == 4))
@@ -313,7 +313,7 @@ PER_INSTANCE = (
     metrics.suboptimality,
     metrics.relative_suboptimality,
     metrics.suboptimality_loss,
-    metrics.normalised_suboptimality_loss,
+    metrics.normalized_suboptimality_loss,
     metrics.in_set,
     metrics.accuracy,
     metrics.exact,

@@ -20,12 +20,12 @@ def regression(B=50, d=4, n=3, seed=0):
 
 
 def least_norm(Z, T, intercept=True):
-    """(n, d) and (n,) from numpy's own minimum-norm least squares on centred data."""
+    """(n, d) and (n,) from numpy's own minimum-norm least squares on centered data."""
     mean, level = (Z.mean(0), T.mean(0)) if intercept else (np.zeros(Z.shape[1]), 0 * T[0])
-    centred = Z - mean
+    centered = Z - mean
     if intercept:
-        centred[:, np.ptp(Z, axis=0) == 0] = 0.0  # what rounding leaves of a constant is not data
-    coef = np.linalg.lstsq(centred, T - level, rcond=1e-12)[0].T
+        centered[:, np.ptp(Z, axis=0) == 0] = 0.0  # what rounding leaves of a constant is not data
+    coef = np.linalg.lstsq(centered, T - level, rcond=1e-12)[0].T
     return coef, level - coef @ mean
 
 
@@ -80,7 +80,7 @@ def test_constant_feature_gets_no_weight_beside_an_intercept():
 
 
 @pytest.mark.parametrize("name", deficient())
-def test_ridge_minimises_the_penalised_mean_and_leaves_the_intercept_free(name):
+def test_ridge_minimizes_the_penalized_mean_and_leaves_the_intercept_free(name):
     Z, ridge = deficient()[name], 0.3
     T = regression(B=len(Z))[1]
     model = LinearModel(ridge=ridge).fit_targets(Z, T)
@@ -91,10 +91,10 @@ def test_ridge_minimises_the_penalised_mean_and_leaves_the_intercept_free(name):
     assert model.penalty() == pytest.approx(ridge / 2 * (model.coef**2).sum())
 
 
-@pytest.mark.parametrize("centre", [True, False])
-def test_rows_may_come_in_pieces(centre):
+@pytest.mark.parametrize("center", [True, False])
+def test_rows_may_come_in_pieces(center):
     Z = regression(B=200)[0] + 3.0
-    whole, pieces = RowFactor(4, centre=centre), RowFactor(4, centre=centre)
+    whole, pieces = RowFactor(4, center=center), RowFactor(4, center=center)
     whole.add(Z)
     for start, stop in ((0, 1), (1, 3), (3, 150), (150, 150), (150, 200)):
         pieces.add(Z[start:stop])

@@ -26,13 +26,13 @@ def dense(rows, n):
 
 PROBLEMS = {
     "paths": lambda: problems.grid_shortest_path(4, 4),
-    "paths of 8 neighbours": lambda: problems.grid_shortest_path(6, 6, neighbors=8),
+    "paths of 8 neighbors": lambda: problems.grid_shortest_path(6, 6, neighbors=8),
     "matching": lambda: problems.grid_matching(4, 4),
     "two knapsacks": lambda: problems.knapsack([[1.0, 2.0, 3.0, 2.5], [2.0, 1.0, 1.5, 3.0]], 4.0),
     "dense columns": lambda: dense(12, 30),
     "own matrices": lambda: rv.LinearProgram(**per_instance_matrices()),
 }
-NETWORKS = ("paths", "paths of 8 neighbours", "matching")
+NETWORKS = ("paths", "paths of 8 neighbors", "matching")
 
 
 def sets_of(problem, B=7):

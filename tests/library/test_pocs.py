@@ -69,8 +69,8 @@ def test_equals_preconditioned_gradient_descent_with_step_one(case, intercept):
         gradient = design.T @ (costs - rv.project(costs, sets).point) / len(Z)
         W = W - 1.0 * inverse @ gradient
         pocs(model, Z, sets, max_iter=1, tol=0.0)
-        learnt = np.vstack([model.coef.T, model.intercept[None]])[: len(W)]
-        np.testing.assert_allclose(learnt, W, rtol=0, atol=1e-9)
+        learned = np.vstack([model.coef.T, model.intercept[None]])[: len(W)]
+        np.testing.assert_allclose(learned, W, rtol=0, atol=1e-9)
 
 
 def test_never_raises_the_loss(case):
@@ -281,7 +281,7 @@ def test_a_margin_that_the_model_cannot_reach_is_told_by_the_certificate():
     assert (history.certificate.interpolates, history.certificate.inside) == (False, 0)
 
 
-def test_without_a_margin_nothing_is_learnt_and_the_certificate_says_so():
+def test_without_a_margin_nothing_is_learned_and_the_certificate_says_so():
     Z, X = random_case(small_paths())
     history = pocs(LinearModel(), Z, rv.OptimalitySet(small_paths(), X, margin=0.0))
     assert history.certificate.trivial

@@ -177,7 +177,7 @@ def test_a_shared_problem_is_its_own_slice():
     assert problem[np.array([True])] is problem
 
 
-def test_analyses_are_kept_and_shared_where_the_matrices_are():
+def test_analyzes_are_kept_and_shared_where_the_matrices_are():
     problem = LinearProgram(A_eq=ONES, b_eq=np.ones((3, 1)))
     built = problem.cached("key", list)
     assert problem.cached("key", lambda: pytest.fail("built twice")) is built

@@ -40,7 +40,7 @@ def random_program(rng):
     b_ub = A_ub @ x + rng.choice([0, 0, 1, 3], len(A_ub))
     b_ub[rng.random(len(b_ub)) < 0.05] = INF
     cost = rng.integers(-2, 4, n).astype(float)
-    if rng.random() < 0.7:  # a cost that the point itself minimises, so that free entries can be
+    if rng.random() < 0.7:  # a cost that the point itself minimizes, so that free entries can be
         s = rng.integers(0, 3, n) * np.where(x == lb, 1.0, np.where(x == ub, -1.0, 0.0))
         mu = rng.integers(0, 3, len(A_ub)) * (A_ub @ x == b_ub)
         cost = A_eq.T @ rng.integers(-2, 3, len(A_eq)) - A_ub.T @ mu + s

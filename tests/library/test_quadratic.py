@@ -236,7 +236,7 @@ def test_bad_input_meets_a_sentence():
     with pytest.raises(InputError, match="positive semidefinite"):
         rv.QuadraticProgram(1.0, -np.eye(2))
     with pytest.raises(InputError, match="sense"):
-        rv.QuadraticProgram(1.0, np.eye(2), "maximise")
+        rv.QuadraticProgram(1.0, np.eye(2), "maximize")
     with pytest.raises(InputError, match="gamma"):
         rv.QuadraticProgram(0.0, np.eye(2))
     with pytest.raises(ShapeError, match="agree"):

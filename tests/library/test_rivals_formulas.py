@@ -81,11 +81,11 @@ def test_straight_through_a_projection(paths, name, criterion):
         return c / c.norm(dim=1, keepdim=True) if name != "mean" else c
 
     plain, slope = paths.ask(RIVALS["st"], reduction="none", criterion=criterion)
-    value, gradient = paths.ask(RIVALS["st"], reduction="none", criterion=criterion, normalise=name)
+    value, gradient = paths.ask(RIVALS["st"], reduction="none", criterion=criterion, normalize=name)
     assert torch.equal(value, plain)
     c = paths.costs.clone().requires_grad_()
     np.testing.assert_allclose(gradient, torch.autograd.grad(project(c), c, slope)[0], atol=1e-14)
-    zero = paths.ask(RIVALS["st"], costs=torch.zeros(7, 12, dtype=torch.float64), normalise=name)[1]
+    zero = paths.ask(RIVALS["st"], costs=torch.zeros(7, 12, dtype=torch.float64), normalize=name)[1]
     assert torch.isfinite(zero).all()
 
 

@@ -188,15 +188,15 @@ def test_learning_lowers_the_regret(rival):
     net = torch.nn.Linear(5, data.problem.n_variables).double()
     draws = {"n_samples": 30, "sigma": 1.0} if rival in RANDOM else {}
     loss, z = rival(data.problem, **draws), torch.from_numpy(data.train.contexts)
-    optimiser = torch.optim.Adam(net.parameters(), 0.05)
+    optimizer = torch.optim.Adam(net.parameters(), 0.05)
     regret = [_regret(net, data)]
     for epoch in range(12):
         loss.begin_epoch(0, epoch)
         for batch in np.array_split(np.random.default_rng(epoch).permutation(200), 8):
             value = loss(net(z[batch]), sets[batch], true_costs=truth[batch], index=batch)
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             value.backward()
-            optimiser.step()
+            optimizer.step()
     regret.append(_regret(net, data))
     assert regret[1] < 0.5 * regret[0]
 
@@ -251,7 +251,7 @@ def test_a_floor_for_graphs_with_cycles(rival):
     "kind, options, complaint",
     [
         (StraightThroughLoss, {"criterion": "cost"}, "'decision', .* 'regret'.* got 'cost'"),
-        (StraightThroughLoss, {"normalise": True}, "None, 'mean', 'norm' or 'std'; got True"),
+        (StraightThroughLoss, {"normalize": True}, "None, 'mean', 'norm' or 'std'; got True"),
         (BlackboxLoss, {"lam": 0}, "`lam` must be a finite number above 0; got 0"),
         (BlackboxLoss, {"lam": float("nan")}, "above 0; got nan"),
         (BlackboxLoss, {"criterion": None}, "got None"),

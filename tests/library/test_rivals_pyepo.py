@@ -3,7 +3,7 @@
 `tests/data/pyepo_reference.json` was written by `experiments/pyepo/reference.py` in an environment
 of PyEPO's own. It keeps PyEPO's conventions; `Translation` turns them into ours:
 
-- a knapsack there maximises values v, here it minimises costs c = -v, so costs, noise and gradients
+- a knapsack there maximizes values v, here it minimizes costs c = -v, so costs, noise and gradients
   change their sign, decisions and values do not;
 - edges of the grid come there row by row, first those to the right, then those down; here by the
   cell they leave;

@@ -258,7 +258,7 @@ def test_lemma_is_a_lower_bound_on_delta(build, seed):
 
 
 def test_lemma_on_the_knapsack_with_its_binding_row():
-    """minimise <c, x>, 2 x1 + x2 <= 2, 0 <= x <= 1, at x = (1/2, 1): by hand.
+    """minimize <c, x>, 2 x1 + x2 <= 2, 0 <= x <= 1, at x = (1/2, 1): by hand.
 
     mu = -c1/2 >= 1 and c2 = -mu + s2, s2 <= -1: the smallest cost is (-2, -2). The lemma's rows
     are M = [-1/2, 0; 1/2, -1].

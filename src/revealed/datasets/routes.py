@@ -52,7 +52,7 @@ class RoadNetwork:
     end: np.ndarray
     """(L,) node at which it ends."""
     length: np.ndarray
-    """(L,) metres."""
+    """(L,) meters."""
     road_class: np.ndarray
     """(L,) OpenStreetMap's `highway`; of links that have several, the first."""
     name: np.ndarray

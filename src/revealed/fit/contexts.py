@@ -181,7 +181,7 @@ def checked_contexts(estimator: Any, Z: Any, *, reset: bool, as_given: bool = Fa
         estimator.n_features_in_ = array.shape[-1]
     elif array.shape[-1] != estimator.n_features_in_:
         raise ShapeError(
-            f"`Z` has {array.shape[-1]} features of each entry; the model has learnt from "
+            f"`Z` has {array.shape[-1]} features of each entry; the model has learned from "
             f"{estimator.n_features_in_}."
         )
     if not isinstance(array, Ragged):

@@ -29,7 +29,7 @@ class Standardizer(NamedTuple):
 
     @classmethod
     def of(cls, Z: np.ndarray, weights: np.ndarray | None = None) -> Standardizer:
-        rows = RowFactor(Z.shape[1], centre=True)
+        rows = RowFactor(Z.shape[1], center=True)
         for part in chunks(len(Z), max(2048, 2 * Z.shape[1])):
             rows.add(Z[part], None if weights is None else weights[part])
         return cls(rows.mean, np.where(rows.spread > 0, rows.spread, np.inf))
@@ -234,7 +234,7 @@ class SharedModel(OnFeatures):
         Z = as_contexts(Z, ndim=3)
         if self._p is None or Z.shape[2] != self._p:
             known = "no" if self._p is None else self._p
-            raise ShapeError(f"The model has learnt from {known} features; `Z` has {Z.shape[2]}.")
+            raise ShapeError(f"The model has learned from {known} features; `Z` has {Z.shape[2]}.")
         return self.cost(Z)
 
     def fit_targets(self, Z: Any, targets: np.ndarray) -> SharedModel:
@@ -406,7 +406,7 @@ class QuadraticModel(OnFeatures):
     def _features(self, Z: np.ndarray) -> np.ndarray:
         known = "no" if self._units is None else len(self._units.mean)
         if self._units is None or Z.shape[1] != known:
-            raise ShapeError(f"The model has learnt from {known} features; `Z` has {Z.shape[1]}.")
+            raise ShapeError(f"The model has learned from {known} features; `Z` has {Z.shape[1]}.")
         u = self._units(Z)
         i, j = self.products(Z.shape[1])[self._kept].T
         return np.hstack([u, u[:, i] * u[:, j]])

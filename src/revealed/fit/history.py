@@ -43,7 +43,7 @@ _SENTENCES = {
     "epochs; the best model was kept.",
     StopReason.STOPPED: "Stopped by the caller; the same run goes on from its checkpoint.",
     StopReason.ONE_PASS: "These data were seen once, and measured as they came, before the model "
-    "learnt from them.",
+    "learned from them.",
 }
 
 
@@ -51,7 +51,7 @@ class History:
     """Rows by iteration; row k is measured before update k + 1, so row 0 is the start.
 
     `history["h"]` is a column, `history.rows[-1]` the last row. Columns of POCS: iteration; h,
-    the mean of 1/2 distance^2; loss, what is minimised (h plus the ridge penalty); mean_distance;
+    the mean of 1/2 distance^2; loss, what is minimized (h plus the ridge penalty); mean_distance;
     max_distance; max_relative, the largest distance relative to the cost or the margin; unsolved,
     how many projections missed their tolerance; projection_seconds; fit_seconds. Of ERM also lr,
     the learning rate of the last batch, and, where there are validation data, validation.

@@ -23,7 +23,7 @@ class KernelModel(OnFeatures):
 
     Exact with `n_components=None`: every training context is a landmark z_i (memory B^2). With a
     number, that many are drawn with `seed` (Nystroem). Either way the model is linear in features
-    whose inner products are the kernel, so `ridge` penalises the norm of the function. The
+    whose inner products are the kernel, so `ridge` penalizes the norm of the function. The
     landmarks are those of the first data the model sees. With `standardize` the kernel is that of
     contexts of mean 0 and standard deviation 1, whatever their units.
     """
@@ -136,5 +136,5 @@ class KernelModel(OnFeatures):
     def _features(self, Z: np.ndarray) -> np.ndarray:
         known = "no" if self.landmarks is None else self.landmarks.shape[1]
         if Z.shape[1] != known:
-            raise ShapeError(f"The model has learnt from {known} features; `Z` has {Z.shape[1]}.")
+            raise ShapeError(f"The model has learned from {known} features; `Z` has {Z.shape[1]}.")
         return np.vstack([self._against_landmarks(Z[p]) @ self._root for p in chunks(len(Z))])

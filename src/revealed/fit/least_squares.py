@@ -24,12 +24,12 @@ def chunks(size: int, length: int = CHUNK) -> list[slice]:
 class RowFactor:
     """R with R^T R = sum (z - mean)(z - mean)^T over all rows seen so far.
 
-    With `centre` the mean is that of the rows, which is what an intercept amounts to; without it
+    With `center` the mean is that of the rows, which is what an intercept amounts to; without it
     the mean is 0. Rows count by their weights.
     """
 
-    def __init__(self, k: int, *, centre: bool) -> None:
-        self.centre = centre
+    def __init__(self, k: int, *, center: bool) -> None:
+        self.center = center
         self.count: float = 0
         """The sum of the weights of the rows."""
         self.mean = np.zeros(k)
@@ -47,7 +47,7 @@ class RowFactor:
             return
         self._largest = np.maximum(self._largest, np.abs(rows).max(axis=0))
         parts = [self._R]
-        if self.centre:
+        if self.center:
             mean = np.average(rows, axis=0, weights=weights)
             rows = rows - mean
             # What rounding has left of the mean; without this a constant column is not quite 0.

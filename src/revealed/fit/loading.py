@@ -238,7 +238,7 @@ def _from_command_line(facts: Facts, tensors: Tensors, problem: Any) -> InverseR
 
 
 def _columns(facts: Facts) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Names of what the model sees, and where the numbers were centred and scaled."""
+    """Names of what the model sees, and where the numbers were centered and scaled."""
     names: list[str] = []
     units: list[tuple[float, float]] = []
     for feature in facts.parts("features"):

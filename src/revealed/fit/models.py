@@ -187,7 +187,7 @@ class LinearModel(Settings):
         Z = as_contexts(Z)
         self._allocate(Z.shape[1], n)
         if self._rows is None or not more:
-            self._rows, self._samples = RowFactor(Z.shape[1], centre=self.fit_intercept), 0.0
+            self._rows, self._samples = RowFactor(Z.shape[1], center=self.fit_intercept), 0.0
         before = self._rows.count
         for part in chunks(len(Z), max(CHUNK, 2 * Z.shape[1])):
             self._rows.add(Z[part], None if weights is None else weights[part])
@@ -333,7 +333,7 @@ class LinearModel(Settings):
         Z = as_contexts(Z)
         if not hasattr(self, "coef") or Z.shape[1] != self.coef.shape[1]:
             known = self.coef.shape[1] if hasattr(self, "coef") else "no"
-            raise ShapeError(f"The model has learnt from {known} features; `Z` has {Z.shape[1]}.")
+            raise ShapeError(f"The model has learned from {known} features; `Z` has {Z.shape[1]}.")
         return self.cost(Z)
 
     def fit_targets(self, Z: Any, targets: np.ndarray) -> LinearModel:
@@ -357,7 +357,7 @@ class LinearModel(Settings):
             return
         names = {"mean": (d,), "largest": (d,), "factor": (None, d), "count": (1,)}
         rows = {name: finite(arrays, f"rows.{name}", shape) for name, shape in names.items()}
-        self._rows = RowFactor(d, centre=self.fit_intercept)
+        self._rows = RowFactor(d, center=self.fit_intercept)
         self._rows.take_arrays(rows)
         self._samples = float(finite(arrays, "samples", (1,))[0])
 
@@ -377,7 +377,7 @@ class LinearModel(Settings):
             self.coef, self.intercept = np.zeros((n, d)), np.zeros(n)
         elif self.coef.shape != (n, d):
             raise ShapeError(
-                f"The model has learnt {self.coef.shape[0]} costs from {self.coef.shape[1]} "
+                f"The model has learned {self.coef.shape[0]} costs from {self.coef.shape[1]} "
                 f"features; these data have {n} costs and {d} features. Start with a new model."
             )
         self._pull, self._lift = np.zeros((n, d)), np.zeros(n)
@@ -400,7 +400,7 @@ class LinearModel(Settings):
         return basis
 
     def _keep_span(self, basis: np.ndarray) -> None:
-        """Drop what the data cannot see from coefficients learnt earlier: the least norm again."""
+        """Drop what the data cannot see from coefficients learned earlier: the least norm again."""
         assert self._rows is not None
         kept = (self.coef @ basis) @ basis.T
         self.intercept += (self.coef - kept) @ self._rows.mean

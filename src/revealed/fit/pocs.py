@@ -53,7 +53,7 @@ def pocs(
     start of the next projection (`warm_start=False` does without). `monitor(model)` adds columns.
 
     Sets of a form, a quadratic or a convex problem make the model one of parameters. A sample that
-    its set gives a weight below 1 is moved only that share of the way, which minimises the weighted
+    its set gives a weight below 1 is moved only that share of the way, which minimizes the weighted
     mean; one of weight 0 is left out.
     """
     check_whole(max_iter, "max_iter", 0)

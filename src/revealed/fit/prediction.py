@@ -49,7 +49,7 @@ class Predictor:
     def predict(self, Z: Any, problem: Any = None, form: CostForm | None = None) -> Any:
         """(B, n) decisions of minimum predicted cost; torch in, torch out.
 
-        `problem` holds the constraints of these instances where they differ from those learnt
+        `problem` holds the constraints of these instances where they differ from those learned
         with; sets of several problems give a list of B decisions. A cost for which there is no
         decision of minimum cost (it falls without limit, say) gets a row of NaN and a warning.
         """

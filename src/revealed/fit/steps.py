@@ -63,7 +63,7 @@ class Objective:
     def __call__(
         self, batch: Any, sets: Sets, index: np.ndarray, *, count: bool = False
     ) -> tuple[Tensor, Tensor]:
-        """Costs (B, n) and the scalar to minimise; with `count` the batch enters the tally."""
+        """Costs (B, n) and the scalar to minimize; with `count` the batch enters the tally."""
         costs = self.module(to_module(batch, self.module))
         if not costs.detach().abs().max() <= LARGEST:  # neither is NaN
             if count:
@@ -124,7 +124,7 @@ def make_stepper(
 class Gradient:
     """torch's optimizer, `inner_steps` updates for each projection.
 
-    The first follows the gradient g of the loss in the costs q. The others go on towards the
+    The first follows the gradient g of the loss in the costs q. The others go on toward the
     target q - g, with which 1/2 |c - target|^2 has that very gradient at q and, the loss being
     1-smooth in the costs, lies above it (Lavington et al. 2023). They need no projection.
     """
@@ -223,7 +223,7 @@ class Armijo:
 
 
 class Preconditioned:
-    """Newton's step of the least-squares problem towards the targets q - g; with step 1, POCS."""
+    """Newton's step of the least-squares problem toward the targets q - g; with step 1, POCS."""
 
     def __init__(
         self, model: CostModel, objective: Objective, rate: Callable[[float], float]

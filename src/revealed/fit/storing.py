@@ -168,7 +168,7 @@ def _plan_facts(problem: LinearProgram, variables: list[str]) -> dict[str, Any]:
     return {
         "name": "problem",
         "catalogue": None,
-        "maximise": False,
+        "maximize": False,
         "variables": variables,
         "equalities": [f"eq{i + 1}" for i in range(problem.eq_rows.shape[0])],
         "inequalities": [f"ub{i + 1}" for i in range(problem.ub_rows.shape[0])],

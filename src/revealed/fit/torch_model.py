@@ -129,7 +129,7 @@ class TorchModel(Settings):
             ) from error
 
     def fit_targets(self, Z: Any, targets: np.ndarray) -> TorchModel:
-        """`inner_steps` updates towards targets (B, n)."""
+        """`inner_steps` updates toward targets (B, n)."""
         targets = np.asarray(targets, dtype=float)
         check_length(len(Z), len(targets))
         features = self.prepare(Z, targets.shape[1])

@@ -1,4 +1,4 @@
-"""Models written elsewhere, as problems to learn with: files, arrays, graphs, modelling languages.
+"""Models written elsewhere, as problems to learn with: files, arrays, graphs, modeling languages.
 
 Each importer returns an `ImportedModel`: the problem, its own objective, and its names. None of the
 packages they read from is needed by the others.

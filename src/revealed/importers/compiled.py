@@ -1,6 +1,6 @@
 """What CVXPY compiles a problem to, read from its solver data.
 
-    minimise <c, x> + 1/2 x^T P x   subject to   A_eq x = b_eq,  A_ub x <= b_ub,  lb <= x <= ub
+    minimize <c, x> + 1/2 x^T P x   subject to   A_eq x = b_eq,  A_ub x <= b_ub,  lb <= x <= ub
 
 Letters: n compiled columns.
 """

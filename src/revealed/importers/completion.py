@@ -1,4 +1,4 @@
-"""Columns that a modelling language adds: their values follow from those of the user's variables.
+"""Columns that a modeling language adds: their values follow from those of the user's variables.
 
 Letters: B decisions, n columns, k columns of the user's own.
 """

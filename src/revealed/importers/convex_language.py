@@ -1,4 +1,4 @@
-"""CVXPY problems whose objective is linear in a parameter: that parameter is what is learnt.
+"""CVXPY problems whose objective is linear in a parameter: that parameter is what is learned.
 
 CVXPY itself compiles the problem to the standard data of a linear or quadratic program, in which
 the parameter enters the cost as c = S w + c0. S is read off by compiling at one unit step after
@@ -36,7 +36,7 @@ def from_cvxpy(problem: Any, cost_parameter: Any) -> ImportedModel:
     `cost_parameter` is a `cvxpy.Parameter`, or several in a list, in which the objective is linear,
     as in `Minimize(c @ x + norm1(x))`; all other parameters must have values. What is predicted, w,
     is its entries in CVXPY's order (by columns), and means what it means in the objective: values
-    where that is to be maximised. `model.form` holds c = S w + c0, and a sign that the parameter is
+    where that is to be maximized. `model.form` holds c = S w + c0, and a sign that the parameter is
     declared with as a limit; it is None where w is a cost for each column and no more is known.
 
     Columns are named by variable and place, as "x[2]". CVXPY may add auxiliary ones, for which
@@ -53,14 +53,14 @@ def from_cvxpy(problem: Any, cost_parameter: Any) -> ImportedModel:
 
 
 class _Probe:
-    """A problem with h @ variables added to what it minimises, to be compiled at any (w, h)."""
+    """A problem with h @ variables added to what it minimizes, to be compiled at any (w, h)."""
 
     def __init__(self, cvxpy: Any, problem: Any, wanted: list[Any]) -> None:
         self.wanted, self.variables = wanted, problem.variables()
-        self.maximised = isinstance(problem.objective, cvxpy.Maximize)
+        self.maximized = isinstance(problem.objective, cvxpy.Maximize)
         flat = [cvxpy.vec(variable, order="F") for variable in self.variables]
         self.handle = cvxpy.Parameter(sum(variable.size for variable in self.variables))
-        sign = -1.0 if self.maximised else 1.0
+        sign = -1.0 if self.maximized else 1.0
         objective = sign * problem.objective.expr + self.handle @ cvxpy.hstack(flat)
         self.problem = cvxpy.Problem(cvxpy.Minimize(objective), problem.constraints)
         self.steps = np.concatenate([np.full(p.size, _sign(p) or 1.0) for p in wanted])
@@ -106,7 +106,7 @@ def _import(probe: _Probe, value: np.ndarray | None) -> ImportedModel:
     parameter_names = [name for parameter in probe.wanted for name in _entries(parameter)]
     return replace(
         model,
-        maximised=probe.maximised,
+        maximized=probe.maximized,
         constant=np.nan,  # CVXPY keeps it to itself
         form=_form(probe, S, base.cost),
         parameter_names=tuple(parameter_names),
@@ -194,7 +194,7 @@ def _check(cvxpy: Any, problem: Any, wanted: list[Any]) -> None:
         if own & {parameter.id for parameter in constraint.parameters()}:
             raise InputError(
                 "`cost_parameter` must be in the objective alone; it is in constraint "
-                f"{number} too: {str(constraint)[:80]}. What is learnt are costs."
+                f"{number} too: {str(constraint)[:80]}. What is learned are costs."
             )
     unset = [p.name() for p in problem.parameters() if p.id not in own and p.value is None]
     if unset:

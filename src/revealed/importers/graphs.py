@@ -175,13 +175,13 @@ def _sides(graph: Any) -> np.ndarray | None:
             raise InputError(f"The attribute `bipartite` puts both ends of {edge!r} on one side.")
         return side
     try:
-        colour = bipartite.color(graph)
+        color = bipartite.color(graph)
     except NetworkXError:
         return None
     for part in connected_components(graph):
-        if 2 * sum(colour[node] for node in part) < len(part):  # fewer of 1 than of 0
-            colour |= {node: 1 - colour[node] for node in part}
-    return np.array([colour[node] for node in graph.nodes], dtype=np.int64)
+        if 2 * sum(color[node] for node in part) < len(part):  # fewer of 1 than of 0
+            color |= {node: 1 - color[node] for node in part}
+    return np.array([color[node] for node in graph.nodes], dtype=np.int64)
 
 
 def _model(
@@ -204,7 +204,7 @@ def _model(
         ub_names=ub_names,
         cost=cost,
         constant=0.0,
-        maximised=False,
+        maximized=False,
         integer=np.zeros(len(edges), dtype=bool) if integer is None else integer,
         form=form,
         parameter_names=parameter_names,

@@ -22,7 +22,7 @@ BEYOND = {
     "NumGenConstrs": "general constraints",
     "NumPWLObjVars": "piecewise linear objective terms",
 }
-_MAXIMISE = -1
+_MAXIMIZE = -1
 
 
 def from_gurobi(model: Any) -> ImportedModel:
@@ -57,7 +57,7 @@ def raw_gurobi(model: Any) -> RawModel:
         row_names=tuple(model.getAttr("ConstrName", rows)),
         cost=np.array(model.getAttr("Obj", variables), dtype=np.float64),
         constant=float(model.ObjCon),
-        maximised=model.ModelSense == _MAXIMISE,
+        maximized=model.ModelSense == _MAXIMIZE,
         integer=np.isin(kinds, ["B", "I", "N"]),
         semicontinuous=np.isin(kinds, ["S", "N"]),
         quadratic=_quadratic(model),

@@ -49,12 +49,12 @@ class ImportedModel:
     ub_names: Names
     """Of the rows of `problem.A_ub`; a range, which takes two rows, is named twice."""
     cost: np.ndarray | None
-    """(n,) the linear part of the model's own objective, as a cost to be minimised: negated if it
-    was to be maximised. None where the model has none."""
+    """(n,) the linear part of the model's own objective, as a cost to be minimized: negated if it
+    was to be maximized. None where the model has none."""
     constant: float
     """What the model adds to its objective; NaN where that is not known."""
-    maximised: bool
-    """Whether the model maximises."""
+    maximized: bool
+    """Whether the model maximizes."""
     integer: np.ndarray
     """(n,) bool: variables that the model asks to be whole, which `problem` does not."""
     at_least: np.ndarray | None = None
@@ -95,7 +95,7 @@ class ImportedModel:
         value = X @ self.cost
         if isinstance(self.problem, QuadraticProgram):
             value = self.problem.objective(np.tile(self.cost, (len(X), 1)), X)
-        return (-value if self.maximised else value) + self.constant
+        return (-value if self.maximized else value) + self.constant
 
     def decisions(self, values: Any) -> np.ndarray:
         """(B, n) decisions as `problem` takes them.
@@ -144,7 +144,7 @@ class ImportedModel:
         return as_costs(np.stack(columns, axis=1), len(columns), "decisions")[0]
 
     def __repr__(self) -> str:
-        kind = "maximised" if self.maximised else "minimised"
+        kind = "maximized" if self.maximized else "minimized"
         return f"ImportedModel({self.source}, {self.problem!r}, {kind})"
 
 

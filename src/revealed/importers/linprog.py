@@ -36,7 +36,7 @@ def from_linprog(
 
     As there, variables are at least 0 unless `bounds` says otherwise, and None in a pair means no
     limit; a `scipy.optimize.Bounds` is understood too. `c` may be left out, since it is what will
-    be learnt. `integrality` is 0 for a real variable, 1 for an integer one, 2 and 3 for one that
+    be learned. `integrality` is 0 for a real variable, 1 for an integer one, 2 and 3 for one that
     may also be 0 (see scipy). `method`, `callback`, `options` and `x0` say how to solve, not what,
     and are left out. `names` name the n variables, which are x0, x1, ... otherwise.
     Right-hand sides (B, m) and matrices (B, m, n) may differ by instance, as in `LinearProgram`.
@@ -57,7 +57,7 @@ def from_linprog(
         ub_names=tuple(f"ub{i}" for i in range(problem.ub_rows.shape[0])),
         cost=cost,
         constant=0.0,
-        maximised=False,
+        maximized=False,
         integer=integer,
     )
 

@@ -19,7 +19,7 @@ BOUND_KINDS = ("LO", "UP", "FX", "FR", "MI", "PL", "BV", "LI", "UI", "SC", "SI")
 class MpsContent:
     """The sections as they were read; rows and columns by name, in order of appearance."""
 
-    maximised: bool = False
+    maximized: bool = False
     objective: str | None = None
     row_kind: dict[str, str] = field(default_factory=dict)
     columns: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class MpsContent:
             row_names=tuple(rows),
             cost=np.array([column.get(objective, 0.0) for column in self.columns.values()]),
             constant=0.0 - self.rhs.get(objective, 0.0),
-            maximised=self.maximised,
+            maximized=self.maximized,
             integer=self._mask(self.integer),
             semicontinuous=self._mask(self.semicontinuous),
             quadratic=self._quadratic(),

@@ -33,7 +33,7 @@ class Layout(Protocol):
         """Kind and name."""
         ...
 
-    def entries(self, line: str, *, labelled: bool) -> tuple[str, Pairs]:
+    def entries(self, line: str, *, labeled: bool) -> tuple[str, Pairs]:
         """A name, or a label that may be missing, and one or two pairs of name and number."""
         ...
 
@@ -49,10 +49,10 @@ class Free:
             raise Malformed("a kind (N, L, G or E) and one name, without blanks in it")
         return words[0].upper(), words[1]
 
-    def entries(self, line: str, *, labelled: bool) -> tuple[str, Pairs]:
+    def entries(self, line: str, *, labeled: bool) -> tuple[str, Pairs]:
         words = line.split()
         label = ""
-        if not labelled or len(words) % 2:
+        if not labeled or len(words) % 2:
             label, *words = words
         if len(words) not in (2, 4):
             raise Malformed("a name, then one or two pairs of a name and a number (without blanks)")
@@ -81,10 +81,10 @@ class Fixed:
             raise Malformed("a kind in columns 2-3 and a name in columns 5-12")
         return kind.upper(), name
 
-    def entries(self, line: str, *, labelled: bool) -> tuple[str, Pairs]:
+    def entries(self, line: str, *, labeled: bool) -> tuple[str, Pairs]:
         _, label, *rest = self._fields(line)
         pairs = [(rest[0], rest[1])] + ([(rest[2], rest[3])] if rest[2] or rest[3] else [])
-        if not (labelled or label) or not all(name and value for name, value in pairs):
+        if not (labeled or label) or not all(name and value for name, value in pairs):
             raise Malformed("names in columns 5-12, 15-22, 40-47 and numbers in 25-36, 50-61")
         return label, pairs
 

@@ -97,7 +97,7 @@ class MpsParser:
         word = line.strip().upper()
         if word not in SENSES:
             raise self._fault("MIN or MAX", line)
-        self._content.maximised = SENSES[word]
+        self._content.maximized = SENSES[word]
 
     def _read_objective_name(self, line: str) -> None:
         self._content.objective = line.strip()
@@ -115,7 +115,7 @@ class MpsParser:
         if len(words) >= 3 and words[1].upper() == "'MARKER'":
             self._read_marker(words[-1])
             return
-        name, pairs = self._layout.entries(line, labelled=False)
+        name, pairs = self._layout.entries(line, labeled=False)
         column = self._content.columns.setdefault(name, {})
         if self._in_integers:
             self._content.integer.add(name)
@@ -133,7 +133,7 @@ class MpsParser:
         self._in_integers = kind == "INTORG"
 
     def _read_row_numbers(self, section: str, numbers: dict[str, float], line: str) -> None:
-        label, pairs = self._layout.entries(line, labelled=True)
+        label, pairs = self._layout.entries(line, labeled=True)
         for row, value in pairs:
             self._check_row(row)
             if section == "RANGES" and self._content.row_kind[row] == "N":
@@ -158,7 +158,7 @@ class MpsParser:
             raise self._fault(f"one {side} bound for each column", f"another for {column!r}")
 
     def _read_quadratic(self, line: str, *, mirror: bool) -> None:
-        first, pairs = self._layout.entries(line, labelled=False)
+        first, pairs = self._layout.entries(line, labeled=False)
         for second, value in pairs:
             self._check_column(first)
             self._check_column(second)

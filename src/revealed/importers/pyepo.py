@@ -1,11 +1,11 @@
-"""PyEPO's optimisation models, so that a training loop written for PyEPO can use our losses.
+"""PyEPO's optimization models, so that a training loop written for PyEPO can use our losses.
 
     model = rv.from_pyepo(optmodel)
     loss_fn = rv.ProjectionLoss(model.problem, form=model.form)
     for x, c, w, z in loader:              # PyEPO's own loader
         loss = loss_fn(predictor(x), w)    # called like PyEPO's perturbedFenchelYoung
 
-What the predictor says means what it means to PyEPO: costs, or values where the model maximises,
+What the predictor says means what it means to PyEPO: costs, or values where the model maximizes,
 of the entries that the model predicts; `model.form` makes costs of them. PyEPO itself is never
 imported: a model can only arrive if its owner has it.
 """
@@ -25,7 +25,7 @@ from .gurobi import raw_gurobi
 from .imported import ImportedModel
 from .raw import RawModel, assemble
 
-_MAXIMISE = -1
+_MAXIMIZE = -1
 
 
 def from_pyepo(optmodel: Any) -> ImportedModel:
@@ -39,11 +39,11 @@ def from_pyepo(optmodel: Any) -> ImportedModel:
     if not all(hasattr(optmodel, name) for name in ("num_cost", "setObj", "modelSense")):
         raise InputError(f"`optmodel` must be a PyEPO optModel; got {type(optmodel).__name__}.")
     raw, priced = _read(optmodel)
-    if raw.maximised and raw.quadratic is not None:
-        raw.quadratic = -raw.quadratic  # costs are turned by the form, from here on all minimise
+    if raw.maximized and raw.quadratic is not None:
+        raw.quadratic = -raw.quadratic  # costs are turned by the form, from here on all minimize
     order = np.concatenate([priced, np.setdiff1d(np.arange(len(raw.lb)), priced)])
     raw = _reordered(raw, order)
-    raw.source, raw.maximised = f"PyEPO's {type(optmodel).__name__}", False
+    raw.source, raw.maximized = f"PyEPO's {type(optmodel).__name__}", False
     return _with_form(assemble(raw), optmodel, len(priced))
 
 
@@ -54,17 +54,17 @@ def _with_form(model: ImportedModel, optmodel: Any, n_priced: int) -> ImportedMo
     places = np.arange(p) if index is None else np.asarray(index, dtype=np.int64)
     fixed = np.zeros(n)
     fixed[:n_priced] = np.zeros(n_priced) if index is None else optmodel._fullCost(np.zeros(p))
-    maximised = int(optmodel.modelSense) == _MAXIMISE
-    sign = -1.0 if maximised else 1.0
+    maximized = int(optmodel.modelSense) == _MAXIMIZE
+    sign = -1.0 if maximized else 1.0
     S = sparse.csr_array((np.full(p, sign), (places, np.arange(p))), shape=(n, p))
-    plain = not maximised and n == p and not fixed.any() and np.array_equal(places, np.arange(p))
+    plain = not maximized and n == p and not fixed.any() and np.array_equal(places, np.arange(p))
     completion = Completion(np.arange(n_priced), sign * fixed) if n_priced < n else None
     names = tuple(model.variable_names[j] for j in places)
     return replace(
         model,
         cost=None,  # PyEPO's models are given one for each solve
         constant=np.nan,
-        maximised=maximised,
+        maximized=maximized,
         form=None if plain else CostForm(S, sign * fixed),
         parameter_names=names,
         completion=completion,

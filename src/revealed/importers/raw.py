@@ -41,7 +41,7 @@ class RawModel:
     cost: np.ndarray | None
     """(n,) coefficients of the objective, None where the source has none."""
     constant: float = 0.0
-    maximised: bool = False
+    maximized: bool = False
     integer: np.ndarray | None = None
     """(n,) bool."""
     semicontinuous: np.ndarray | None = None
@@ -51,7 +51,7 @@ class RawModel:
 
 
 def assemble(model: RawModel) -> ImportedModel:
-    """The problem in general form, with names, its objective as a cost to be minimised.
+    """The problem in general form, with names, its objective as a cost to be minimized.
 
     A row `l <= a x <= u` becomes an equality where l = u, `a x <= u` where u is finite and
     `-a x <= -l` where l is finite: a range gives two inequalities. A row without either limit
@@ -62,7 +62,7 @@ def assemble(model: RawModel) -> ImportedModel:
     lower, upper = model.row_lower, model.row_upper
     equal = lower == upper
     above, below = ~equal & np.isfinite(upper), ~equal & np.isfinite(lower)
-    A, sign = model.matrix, -1.0 if model.maximised else 1.0
+    A, sign = model.matrix, -1.0 if model.maximized else 1.0
     lb, ub = with_zero(model.lb, model.ub, model.semicontinuous)
     constraints = {
         "A_eq": A[equal],
@@ -79,7 +79,7 @@ def assemble(model: RawModel) -> ImportedModel:
         source=model.source,
         cost=None if model.cost is None else sign * model.cost,
         constant=model.constant,
-        maximised=model.maximised,
+        maximized=model.maximized,
         variable_names=model.variable_names,
         eq_names=_chosen(model.row_names, equal),
         ub_names=_chosen(model.row_names, above) + _chosen(model.row_names, below),

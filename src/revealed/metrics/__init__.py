@@ -5,7 +5,7 @@ from .measures import decision_loss as decision_loss
 from .measures import estimate_loss as estimate_loss
 from .measures import exact as exact
 from .measures import in_set as in_set
-from .measures import normalised_suboptimality_loss as normalised_suboptimality_loss
+from .measures import normalized_suboptimality_loss as normalized_suboptimality_loss
 from .measures import optimal as optimal
 from .measures import relative_regret as relative_regret
 from .measures import relative_suboptimality as relative_suboptimality
@@ -22,7 +22,7 @@ __all__ = [
     "estimate_loss",
     "exact",
     "in_set",
-    "normalised_suboptimality_loss",
+    "normalized_suboptimality_loss",
     "optimal",
     "relative_regret",
     "relative_suboptimality",

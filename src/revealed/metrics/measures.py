@@ -7,7 +7,7 @@
     suboptimality                  <P(c)/|P(c)|, x(c) - x*>       always: the paper's Gamma
     relative_suboptimality         Gamma of c at the margin's scale    always: free of scale
     suboptimality_loss             <c, x* - x(c)>                 always: its first predecessor
-    normalised_suboptimality_loss  <c/|c|, x* - x(c)>             always: its second predecessor
+    normalized_suboptimality_loss  <c/|c|, x* - x(c)>             always: its second predecessor
     estimate_loss                  <c*, x(c) - x*>                needs the true costs c*
     relative_regret                its sum over that of <c*, x*>  needs c*; one number in all
     optimal                        is x(c) as good as x*?         needs c*; larger is better
@@ -162,7 +162,7 @@ def relative_suboptimality(problem: LinearProgram, *, costs: Any, decisions: Any
 def suboptimality_loss(problem: LinearProgram, *, costs: Any, decisions: Any) -> Any:
     """(B,): <c, x* - x(c)>, how much the observed decision costs above the predicted optimum.
 
-    The suboptimality loss of inverse optimisation (Mohajerin Esfahani, Shafieezadeh-Abadeh,
+    The suboptimality loss of inverse optimization (Mohajerin Esfahani, Shafieezadeh-Abadeh,
     Hanasusanto and Kuhn, 2018; for linear programs it is the absolute duality gap of Chan, Lee
     and Terekhov, 2019). It is measured in the unit of the prediction: half of c has half of it,
     and c = 0 makes it 0 for every decision. That is what Gamma mends.
@@ -171,7 +171,7 @@ def suboptimality_loss(problem: LinearProgram, *, costs: Any, decisions: Any) ->
     return case.restore(_cost_of(case.costs, case.decisions - decide(case)))
 
 
-def normalised_suboptimality_loss(problem: LinearProgram, *, costs: Any, decisions: Any) -> Any:
+def normalized_suboptimality_loss(problem: LinearProgram, *, costs: Any, decisions: Any) -> Any:
     """(B,): <c/|c|, x* - x(c)>, the suboptimality loss of the prediction at length 1.
 
     Free of the scale of c, and NaN at c = 0. Still measured by the prediction itself: near a tie
@@ -259,7 +259,7 @@ def summary(
         "decision_loss": _squared_difference(X, case.decisions),
         "suboptimality": _gamma(case, X, p.point),
         "suboptimality_loss": gap,
-        "normalised_suboptimality_loss": _over(gap, length),
+        "normalized_suboptimality_loss": _over(gap, length),
         "h": 0.5 * p.distance**2,
         "in_set": p.solved & (p.distance <= 1e-8 * np.maximum(length, sets.margins)),
     }

@@ -23,7 +23,7 @@ from ..problems.solution import Solution, SolveStatus
 from .curved import CONVEX
 from .limits import deadline_after, thread_count
 from .quadratic import polyhedron_rows
-from .sequential import WHAT, Smooth, minimise, nearest_to_zero
+from .sequential import WHAT, Smooth, minimize, nearest_to_zero
 from .units import least_size, limit_size, power_of_two, with_even_rows
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def solve_convex(
         if time.monotonic() < deadline:
             one = problem[np.array([b])]
             phi = problem.objective_function
-            status[b], x = _minimise(one, phi, w[b], deadline)
+            status[b], x = _minimize(one, phi, w[b], deadline)
             if status[b] == SolveStatus.OPTIMAL and _curves_down(phi, x, w[b]):
                 status[b] = SolveStatus.FAILED
             if status[b] == SolveStatus.OPTIMAL:
@@ -85,18 +85,18 @@ def nearest_feasible(problem: ConvexProgram, X: np.ndarray) -> np.ndarray:
     """(B, n): the nearest decisions that obey the constraints; NaN where there is none."""
     load_clarabel("Repairing decisions of a ConvexProgram")
 
-    def off(x: Any, centre: Any) -> Any:
-        return 0.5 * (x - centre).square().sum()
+    def off(x: Any, center: Any) -> Any:
+        return 0.5 * (x - center).square().sum()
 
     result = np.full(X.shape, np.nan)
     for b, x in enumerate(X):
-        status, found = _minimise(problem[np.array([b])], off, x, np.inf)
+        status, found = _minimize(problem[np.array([b])], off, x, np.inf)
         if status == SolveStatus.OPTIMAL:
             result[b] = found
     return result
 
 
-def _minimise(
+def _minimize(
     one: ConvexProgram, objective: Callable[..., Any], w: np.ndarray, deadline: float
 ) -> tuple[SolveStatus, np.ndarray]:
     rows = _conic_rows(one)
@@ -110,7 +110,7 @@ def _minimise(
     units = _measured(one, objective, w, x, unit)
     for _ in range(ROUNDS):
         scaled = _in_units(one, objective, rows, units)
-        status, y = minimise(scaled, w, x / units.x, deadline)
+        status, y = minimize(scaled, w, x / units.x, deadline)
         if status not in (SolveStatus.OPTIMAL, SolveStatus.FAILED) or not np.isfinite(y).all():
             return status, units.x * y
         x = units.x * y

@@ -1,6 +1,6 @@
 """Fractional knapsacks by greed: items in order of cost for each unit of weight.
 
-This is the exact optimum of minimise <c, x> with weights x <= capacity, 0 <= x <= 1: only items
+This is the exact optimum of minimize <c, x> with weights x <= capacity, 0 <= x <= 1: only items
 of negative cost are worth taking, weightless ones first, and at most one is cut. Items equally
 good are taken in order of their index.
 """

@@ -2,7 +2,7 @@
 
 With P = L L^T and y = L^T x + L^-1 q the objective is 1/2 |y|^2 plus a constant, and the nearest
 point of {G y >= h} to 0 follows from one non-negative least-squares problem (Lawson and Hanson,
-chapter 23): with u >= 0 that minimises |(G, h)^T u - (0, 1)| and r what is left over,
+chapter 23): with u >= 0 that minimizes |(G, h)^T u - (0, 1)| and r what is left over,
 y = -r_1..n / r_n+1, and the polyhedron is empty if nothing is. Exact, dense, for one instance.
 """
 

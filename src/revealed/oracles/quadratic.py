@@ -68,7 +68,7 @@ def solve_quadratic(
         if left > 0:
             one = problem.constraints[np.array([b])]
             curvature = problem.gamma * Q[b]
-            status[b], X[b] = minimise_quadratic(one, curvature, problem.sign * c[b], left)
+            status[b], X[b] = minimize_quadratic(one, curvature, problem.sign * c[b], left)
 
     in_threads(work, len(c), workers)
     good = status == SolveStatus.OPTIMAL
@@ -82,11 +82,11 @@ def nearest_feasible(problem: LinearProgram, X: np.ndarray) -> np.ndarray:
     result = np.empty(X.shape)
     for b, x in enumerate(X):
         one = problem[np.array([b])]
-        result[b] = minimise_quadratic(one, np.eye(len(x)), -x)[1]
+        result[b] = minimize_quadratic(one, np.eye(len(x)), -x)[1]
     return result
 
 
-def minimise_quadratic(
+def minimize_quadratic(
     problem: LinearProgram, P: np.ndarray, q: np.ndarray, seconds: float = np.inf
 ) -> tuple[SolveStatus, np.ndarray]:
     """min 1/2 x^T P x + q x over the polyhedron of one instance; NaN unless OPTIMAL."""

@@ -66,7 +66,7 @@ def nearest_to_zero(problem: Smooth, n: int) -> tuple[SolveStatus, np.ndarray]:
     return (SolveStatus.INFEASIBLE if answer.infeasible else SolveStatus.OPTIMAL), answer.x
 
 
-def minimise(
+def minimize(
     problem: Smooth, w: np.ndarray, x: np.ndarray, deadline: float
 ) -> tuple[SolveStatus, np.ndarray]:
     """The answer for one w, beginning at x; what is returned with another status than OPTIMAL is

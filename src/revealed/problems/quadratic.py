@@ -135,7 +135,7 @@ class QuadraticProgram(Record, SmoothProblem):
 
     @property
     def sign(self) -> float:
-        """Of <c, x> in what is minimised."""
+        """Of <c, x> in what is minimized."""
         return _SIGNS[self.sense]
 
     def pack(self, c: Any, Q: Any) -> np.ndarray:
@@ -182,7 +182,7 @@ class QuadraticProgram(Record, SmoothProblem):
         return np.einsum("bi,bi->b", c, X) + self.sign * risk
 
     def gradient(self, X: np.ndarray) -> AffineMap:
-        """Parameters -> the gradient in x, at decisions (B, n), of what is minimised."""
+        """Parameters -> the gradient in x, at decisions (B, n), of what is minimized."""
         n = self.n_variables
         if self.Q is not None:
             at = X @ self.Q if self.Q.ndim == 2 else np.einsum("bi,bij->bj", X, self.Q)

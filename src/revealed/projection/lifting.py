@@ -25,7 +25,7 @@ from ..optimality.active_set import EntryState
 from ..optimality.kinds import Parameters
 from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
-from .cpu.analysis import analyse
+from .cpu.analysis import analyze
 
 MOST_DIRECTIONS = 16
 """Directions are dense rows; beyond this many a conic solver is asked instead."""
@@ -65,7 +65,7 @@ def plain_sets(
     """`sets` restated as sets of plain costs of `problem`, ready to be sliced."""
     result = sets.as_plain(problem, decisions, states, margins)
     if problem.eq_rows.per_instance or problem.ub_rows.per_instance:
-        analyse(result)  # now, so that slices of these sets take their part of it along
+        analyze(result)  # now, so that slices of these sets take their part of it along
     return result
 
 

@@ -14,7 +14,7 @@ from .._common.device import is_cuda
 from ..errors import InputError, ShapeError
 from ..optimality.protocol import ProjectionOptions
 from ..optimality.sets import OptimalitySet
-from .cpu.analysis import Analysis, analyse
+from .cpu.analysis import Analysis, analyze
 from .cpu.exact import exact_projection
 from .cpu.fallback import FALLBACKS, available_fallbacks
 from .cpu.group import Job
@@ -49,7 +49,7 @@ def project_rows(
     method, tol = options.method, options.tol
     limit = options.time_limit
     deadline = None if limit is None else time.monotonic() + limit
-    analysis = analyse(sets)
+    analysis = analyze(sets)
     job = Job(q, sets.entry_state, sets.row_active, sets.margins)
     n_rows = sets.rows.eq_rows.shape[0] + sets.rows.ub_rows.shape[0]
     work = Work.empty(len(q), q.shape[1], n_rows)

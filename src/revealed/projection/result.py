@@ -153,6 +153,6 @@ def refuse_empty(projection: Projection) -> None:
     empty = np.flatnonzero(np.asarray(projection.status) == ProjectionStatus.EMPTY)
     if empty.size:
         raise InputError(
-            f"Sample {empty[0]} of the batch cannot be learnt from ({empty.size} of "
+            f"Sample {empty[0]} of the batch cannot be learned from ({empty.size} of "
             f"{len(projection.status)} cannot). {ProjectionStatus.EMPTY.sentence}"
         )

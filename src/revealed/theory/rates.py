@@ -74,7 +74,7 @@ def expected_h(
     """(steps + 1,): the most that h less its minimum can be after 0, 1, ... steps, h0 at first.
 
     The smaller of h0 contraction^t, and L travel^2 / (2t) for gradient descent or
-    travel^2 / (2t) for POCS. `travel` is the distance from the start to a minimiser: between
+    travel^2 / (2t) for POCS. `travel` is the distance from the start to a minimizer: between
     parameters for gradient descent, the root mean square between predicted costs for POCS. The
     model at the end of a fit will do for it, with its h in place of the minimum. Where no model
     interpolates, only the second is promised.

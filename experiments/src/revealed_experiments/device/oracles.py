@@ -65,8 +65,8 @@ def cases(batch: int = 6, sides: tuple[int, ...] = (3, 6)) -> Iterator[Case]:
         shape = (side, side + 1)
         ways = {
             "right-down": grid_shortest_path(*shape, directed="right-down"),
-            "4 neighbours": grid_shortest_path(*shape, neighbors=4),
-            "8 neighbours": grid_shortest_path(*shape, neighbors=8),
+            "4 neighbors": grid_shortest_path(*shape, neighbors=4),
+            "8 neighbors": grid_shortest_path(*shape, neighbors=8),
         }
         for way, problem in ways.items():
             yield from _under_all_costs(f"grid {side}x{side + 1} {way}", problem, rng, batch)

@@ -75,7 +75,7 @@ def small_cases() -> Iterator[Case]:
     """A few of each kind; none takes the slow reference long."""
     rng = np.random.default_rng(5)
     yield _case("grid 5x5 right-down", grid_shortest_path(5, 5, directed="right-down"), rng)
-    yield _case("grid 3x4, 8 neighbours", grid_shortest_path(3, 4, neighbors=8), rng)
+    yield _case("grid 3x4, 8 neighbors", grid_shortest_path(3, 4, neighbors=8), rng)
     yield _case("grid 6x6", grid_shortest_path(6, 6), rng)
     yield _case("matching 4x4", grid_matching(4, 4), rng)
     yield _case("assignment 3 of 5", assignment(3, 5), rng)
@@ -91,7 +91,7 @@ def large_cases(batch: int = 32) -> Iterator[Case]:
     rng = np.random.default_rng(6)
     for side in (5, 8, 12, 18, 30):
         problem = grid_shortest_path(side, side, neighbors=8)
-        yield _case(f"grid {side}x{side}, 8 neighbours", problem, rng, batch)
+        yield _case(f"grid {side}x{side}, 8 neighbors", problem, rng, batch)
     for side in (6, 12):
         yield _case(f"matching {side}x{side}", grid_matching(side, side), rng, batch)
     yield _case("random banded", random_program(150, 40, 500, rng, band=0.06), rng, batch)

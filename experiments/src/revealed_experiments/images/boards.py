@@ -1,6 +1,6 @@
 """Boards of handwritten digits with minimum perfect matchings.
 
-A board is a grid of digit pictures. Joining two neighbouring cells costs the two-digit number read
+A board is a grid of digit pictures. Joining two neighboring cells costs the two-digit number read
 along their edge, from left to right or from top to bottom: 10 times the first digit plus the
 second. The decision is a cheapest way to join all cells in pairs.
 
@@ -42,7 +42,7 @@ def digit_boards(
     unique: bool = False,
     jobs: int = 1,
 ) -> ImageSet:
-    """Boards of side x side digits as a data set of pictures in grey (C = 1).
+    """Boards of side x side digits as a data set of pictures in gray (C = 1).
 
     `digits` is where they come from, see `digit_pools`; the three splits use different pictures.
     Each cell is a square of `pixels`, its digit scaled to fit with a pixel to spare on every side.

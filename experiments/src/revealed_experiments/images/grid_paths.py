@@ -48,7 +48,7 @@ def paths_of_cells(problem: LinearProgram, cells: np.ndarray, name: str = "paths
     left[:, graph.source] = False
     while (walking := line[at != graph.target]).size:
         beside = neighbor[at[walking]]
-        # The extra node at the end stands for a neighbour that does not exist.
+        # The extra node at the end stands for a neighbor that does not exist.
         choices = np.pad(left[walking], ((0, 0), (0, 1)))[np.arange(len(walking))[:, None], beside]
         _refuse_at(walking[choices.sum(axis=1) == 0], name, "breaks off before the end")
         _refuse_at(walking[choices.sum(axis=1) > 1], name, "touches itself, so is no shortest path")

@@ -1,6 +1,6 @@
 """Pictures as contexts: splits that keep them as they are, bytes, and what each cell shows.
 
-Letters: B samples, (H, W) pixels, C colour channels, n cost entries.
+Letters: B samples, (H, W) pixels, C color channels, n cost entries.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def show_decision(
     decision: np.ndarray,
     pixels: tuple[int, int],
     *,
-    colour: str | None = None,
+    color: str | None = None,
 ) -> None:
     """Draw a path as a line, or a matching as bands round its pairs, over a picture of so many
     pixels down and across."""
@@ -78,28 +78,28 @@ def show_decision(
     ends = [_middle(nodes[chosen], cols) * scale for nodes in (graph.tails, graph.heads)]
     if hasattr(graph, "source"):
         marks = _middle(np.array([graph.source, graph.target]), cols) * scale
-        _draw_path(axis, np.stack(ends, axis=1), marks, colour or "#ffffff")
+        _draw_path(axis, np.stack(ends, axis=1), marks, color or "#ffffff")
     else:
-        _draw_pairs(axis, np.stack(ends, axis=1), cols, colour or "#0072B2")
+        _draw_pairs(axis, np.stack(ends, axis=1), cols, color or "#0072B2")
 
 
-def _draw_path(axis: Any, steps: np.ndarray, marks: np.ndarray, colour: str) -> None:
+def _draw_path(axis: Any, steps: np.ndarray, marks: np.ndarray, color: str) -> None:
     from matplotlib.collections import LineCollection
     from matplotlib.patheffects import Normal, Stroke
 
-    line = LineCollection(list(steps), colors=colour, linewidths=2.2, capstyle="round")
+    line = LineCollection(list(steps), colors=color, linewidths=2.2, capstyle="round")
     line.set_path_effects([Stroke(linewidth=4.4, foreground="#1a1a1acc"), Normal()])
     axis.add_collection(line)
-    axis.scatter(*marks.T, s=30, c=colour, edgecolors="#1a1a1a", linewidths=1.2, zorder=3)
+    axis.scatter(*marks.T, s=30, c=color, edgecolors="#1a1a1a", linewidths=1.2, zorder=3)
 
 
-def _draw_pairs(axis: Any, pairs: np.ndarray, cols: int, colour: str) -> None:
+def _draw_pairs(axis: Any, pairs: np.ndarray, cols: int, color: str) -> None:
     from matplotlib.collections import LineCollection
 
     inches = axis.figure.get_figwidth() * axis.get_position().width
     band = 0.82 * 72 * inches / cols  # points: a little less than a cell
     style = {"linewidths": band, "capstyle": "round", "alpha": 0.2}
-    axis.add_collection(LineCollection(list(pairs), colors=colour, **style))
+    axis.add_collection(LineCollection(list(pairs), colors=color, **style))
 
 
 def _middle(nodes: np.ndarray, cols: int) -> np.ndarray:

@@ -5,7 +5,7 @@ between two is ragged and seldom where the tiles meet; woods and rocks rise, cat
 cast shadows. A map is drawn at twice its size and averaged, so that edges are soft.
 
 Arrays are (side, side) float32 while drawing. What is light is added and scaled as light, and
-becomes a colour by a square root at the end.
+becomes a color by a square root at the end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TILE = 8
 _FINE = 2 * TILE  # pixels of a tile's side while drawing
 _RIM = 8  # pixels drawn beyond each side and cut off at the end: light and shadow come from there
 
-# The light comes from the upper left. Its components down, right and towards the viewer; and, for
+# The light comes from the upper left. Its components down, right and toward the viewer; and, for
 # the shadows, how far a ray has come up, down and right after each step away from the light.
 _LIGHT = (0.62, 0.38, 0.68)
 _LEAD = (1.12, 1.0, 1.0, 1.12, 1.0)  # tracks and streams hang together where they run diagonally
@@ -36,7 +36,7 @@ def draw_map(kinds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     window = Window(rng, len(kinds) * _FINE + 2 * _RIM)
     surface = _surface(_shares(_turned(kinds, weather.turn), window), window, weather)
     light = _sunlight(surface.height) * _clouds(window, weather)
-    channels = [_halved(surface.colour(weather, c) * light) * weather.sun[c] for c in range(3)]
+    channels = [_halved(surface.color(weather, c) * light) * weather.sun[c] for c in range(3)]
     picture = np.sqrt(np.clip(np.stack(channels, axis=-1), 0, 1)) * 255
     return _turned_back((picture + 0.5).astype(np.uint8), weather.turn)
 
@@ -77,18 +77,18 @@ class _Surface:
     height: np.ndarray
     """In pixels."""
     tone: np.ndarray
-    """From the darkest (0) to the lightest (1) colour of its kind."""
+    """From the darkest (0) to the lightest (1) color of its kind."""
     overlays: list[tuple[np.ndarray, np.ndarray]]
-    """What lies on top: how thick, and the (3,) colour."""
+    """What lies on top: how thick, and the (3,) color."""
 
-    def colour(self, weather: Weather, channel: int) -> np.ndarray:
+    def color(self, weather: Weather, channel: int) -> np.ndarray:
         dark, pale = weather.ground[:, :, channel].T
-        colour = np.take(pale - dark, self.kind)
-        colour *= self.tone
-        colour += np.take(dark, self.kind)
+        color = np.take(pale - dark, self.kind)
+        color *= self.tone
+        color += np.take(dark, self.kind)
         for thickness, paint in self.overlays:
-            colour += (paint[channel] - colour) * thickness
-        return colour
+            color += (paint[channel] - color) * thickness
+        return color
 
 
 def _surface(shares: np.ndarray, window: Window, weather: Weather) -> _Surface:

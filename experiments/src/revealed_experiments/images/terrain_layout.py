@@ -61,7 +61,7 @@ def _winding_lines(rng: np.random.Generator, count: int, n: int) -> np.ndarray:
 
 @lru_cache
 def _grid(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Edges between neighbouring tiles, (E, 2), and their lengths: 1, or 1.4 for diagonals."""
+    """Edges between neighboring tiles, (E, 2), and their lengths: 1, or 1.4 for diagonals."""
     graph = grid_shortest_path(n, n, neighbors=8).structure
     straight = np.isin(np.abs(graph.heads - graph.tails), (1, n))
     return np.stack([graph.tails, graph.heads], axis=1), np.where(straight, 1.0, 1.4)

@@ -1,7 +1,7 @@
-"""The colours of drawn terrain, its season and its light: different on every map.
+"""The colors of drawn terrain, its season and its light: different on every map.
 
-No colour belongs to one kind of ground. Woods in autumn have the brown of tracks in summer, rivers
-on the steppe that of its clay, and lakes in the north the grey of their rocks; clouds and the time
+No color belongs to one kind of ground. Woods in autumn have the brown of tracks in summer, rivers
+on the steppe that of its clay, and lakes in the north the gray of their rocks; clouds and the time
 of day shift them all.
 """
 
@@ -17,7 +17,7 @@ EARTH, MEADOW, FOREST, WATER, ROCK = range(5)
 
 @dataclass(frozen=True)
 class Climate:
-    """Two colours for each kind of ground, in the darkest and lightest places, and what grows."""
+    """Two colors for each kind of ground, in the darkest and lightest places, and what grows."""
 
     earth: tuple[str, str]
     meadow: tuple[str, str]
@@ -61,7 +61,7 @@ CLIMATES = (
         snow=0.1,
         flowers=0.1,
     ),
-    Climate(  # steppe after rain: everything has the colour of clay
+    Climate(  # steppe after rain: everything has the color of clay
         earth=("#a47a50", "#dab282"),
         meadow=("#a08e4e", "#d4c27e"),
         forest=("#4c5428", "#968c4a"),
@@ -70,7 +70,7 @@ CLIMATES = (
         conifers=0.1,
         flowers=0.2,
     ),
-    Climate(  # north: lakes as grey as the rocks
+    Climate(  # north: lakes as gray as the rocks
         earth=("#56504a", "#8a8276"),
         meadow=("#4c6246", "#80946c"),
         forest=("#102c2c", "#40685c"),
@@ -111,10 +111,10 @@ CLIMATES = (
 FLOWERS = ("#f4e9c8", "#e8c53a", "#c9a2d8", "#d2553f")
 
 
-def linear(colour: str) -> np.ndarray:
-    """(3,) the light of a colour "#rrggbb": the square of its numbers, near enough to sRGB and
+def linear(color: str) -> np.ndarray:
+    """(3,) the light of a color "#rrggbb": the square of its numbers, near enough to sRGB and
     exact on every machine."""
-    number = int(colour[1:], 16)
+    number = int(color[1:], 16)
     return (np.array([number >> 16, number >> 8 & 255, number & 255]) / 255.0) ** 2
 
 
@@ -125,17 +125,17 @@ _GROUND = np.array(
     ]
 )
 _GROWTH = np.array([[c.conifers, c.snow, c.flowers] for c in CLIMATES])
-_FLOWERS = np.array([linear(colour) for colour in FLOWERS])
+_FLOWERS = np.array([linear(color) for color in FLOWERS])
 
 
 @dataclass(frozen=True)
 class Weather:
-    """How one map looks: all colours are light, float32."""
+    """How one map looks: all colors are light, float32."""
 
     ground: np.ndarray
-    """(5, 2, 3) darkest and lightest colour of each kind of ground."""
+    """(5, 2, 3) darkest and lightest color of each kind of ground."""
     sun: np.ndarray
-    """(3,) colour and strength of the light."""
+    """(3,) color and strength of the light."""
     clouds: float
     """From below -1 (none) to above 1 (most of the map in shadow)."""
     conifers: bool

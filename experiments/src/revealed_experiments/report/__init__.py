@@ -3,7 +3,7 @@
 Read in order: `reading` takes the folder in, `study` gathers the chosen runs, `claims` judges them
 (`verdicts` is the frame of a claim), each module in `sections/` tells one thing, `page` puts the
 sections together. `elements` and `tables` write markup, `drawing`, `curves` and `dots` draw,
-`palette` says in which colours. `vision/` is what only the experiment on pictures needs.
+`palette` says in which colors. `vision/` is what only the experiment on pictures needs.
 """
 
 from .command import add_arguments as add_arguments

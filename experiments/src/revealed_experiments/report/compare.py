@@ -28,8 +28,8 @@ ABOUT = {
 
 
 def method_cell(entry: Entry, *, badge: bool = False) -> Cell:
-    """A method's name with its colour before it, and on request a badge if it needs true costs."""
-    look = f"--key: {entry.style.colour_variable}"
+    """A method's name with its color before it, and on request a badge if it needs true costs."""
+    look = f"--key: {entry.style.color_variable}"
     kind = "swatch dot open" if entry.needs_true_costs else "swatch dot"
     parts = [tag("span", class_=kind, style=look, aria_hidden="true"), entry.label]
     if badge and entry.needs_true_costs:

@@ -119,12 +119,12 @@ def _drawer(curves: Sequence[Curve], view: _View):
                 low = np.maximum(low, view.low)
             if curve.sd.any():
                 axis.fill_between(
-                    curve.epochs, low, high, color=style.colour, alpha=0.16 if style.ours else 0.06,
+                    curve.epochs, low, high, color=style.color, alpha=0.16 if style.ours else 0.06,
                     lw=0, zorder=style.layer - 1, gid=series(style, "band"),
                 )  # fmt: skip
             mark = "o" if len(curve.epochs) == 1 else None
             axis.plot(
-                curve.epochs, curve.mean, color=style.colour, lw=style.width, ls=style.dashes,
+                curve.epochs, curve.mean, color=style.color, lw=style.width, ls=style.dashes,
                 marker=mark, zorder=style.layer, gid=series(style, "line"),
             )  # fmt: skip
         if view.log:

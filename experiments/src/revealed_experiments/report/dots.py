@@ -69,7 +69,7 @@ def dots_panel(
         axis.set_ylim(len(found) - 0.4, -0.6)
         axis.set_yticks(range(len(found)), [tidy(entry.label) for entry, _ in found])
         for tick, (entry, _) in zip(axis.get_yticklabels(), found, strict=True):
-            tick.set_color(entry.style.colour if entry.style.ours else INK)
+            tick.set_color(entry.style.color if entry.style.ours else INK)
             tick.set_fontweight("bold" if entry.style.ours else "normal")
         axis.set_xlabel(f"{axis_label} (logarithmic)" if log else axis_label, color=SOFT)
         axis.spines["left"].set_visible(False)
@@ -91,12 +91,12 @@ def _draw_row(
     if len(values) > 1:
         axis.plot(
             values, np.full(len(values), row), ls="", marker="|", ms=5, mew=0.8, alpha=0.55,
-            color=style.colour, zorder=3,
+            color=style.color, zorder=3,
         )  # fmt: skip
         if axis.get_xscale() == "log":
             low = max(low, 0.5 * values.min())
-        axis.plot([low, high], [row, row], color=style.colour, lw=1.6, zorder=4)
+        axis.plot([low, high], [row, row], color=style.color, lw=1.6, zorder=4)
     axis.plot(
-        middle, row, marker="o", ms=6.5 if style.ours else 5.5, color=style.colour, mew=1.4, ls="",
-        mfc=PAPER if style.needs_true_costs else style.colour, zorder=5, gid=series(style, "dot"),
+        middle, row, marker="o", ms=6.5 if style.ours else 5.5, color=style.color, mew=1.4, ls="",
+        mfc=PAPER if style.needs_true_costs else style.color, zorder=5, gid=series(style, "dot"),
     )  # fmt: skip

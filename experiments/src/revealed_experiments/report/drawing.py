@@ -2,7 +2,7 @@
 
 On the page every panel is an SVG of its own, so that a narrow screen can stack them and text stays
 readable; on disk a picture is one PNG and one SVG with all panels and a legend. Text stays text,
-and colours become variables of the style sheet, so that the same drawing serves a dark screen.
+and colors become variables of the style sheet, so that the same drawing serves a dark screen.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _rounded(match: re.Match[str]) -> str:
 
 
 def _themed(match: re.Match[str]) -> str:
-    """Colours as variables, and the page's own font."""
+    """Colors as variables, and the page's own font."""
     style = re.sub(
         r"#[0-9a-f]{6}", lambda c: f"var({variable(c[0])})" if c[0] in DARK else c[0], match[1]
     )
@@ -209,7 +209,7 @@ def _legend(keys: Sequence[Style]) -> Html | None:
         return None
     buttons = []
     for key in keys:
-        look = f"--key: {key.colour_variable}"
+        look = f"--key: {key.color_variable}"
         kind = " ".join(
             name for name, is_so in (("ours", key.ours), ("dashed", key.needs_true_costs)) if is_so
         )
@@ -252,4 +252,4 @@ def _together(picture: Picture) -> Any:
 def _handle(key: Style):
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], color=key.colour, lw=key.width, ls=key.dashes, label=tidy(key.label))
+    return Line2D([], [], color=key.color, lw=key.width, ls=key.dashes, label=tidy(key.label))

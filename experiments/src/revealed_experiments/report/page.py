@@ -42,14 +42,14 @@ def page(study: Study, gallery: Gallery) -> str:
     """The whole document, from the template `page.html.j2`."""
     built = [(section.TITLE, section.build(study, gallery)) for section in SECTIONS]
     light, dark = style_sheet()
-    colours = f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}"
+    colors = f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}"
     script = _asset("page.js")
     return _template("page.html.j2").render(
         title=_title(study),
         summary=_summary(study),
         notice=QUICK if study.quick else None,
         sections=[(title, slug(title), content) for title, content in built if content],
-        style=Html(colours + _asset("page.css")),
+        style=Html(colors + _asset("page.css")),
         script=Html(script),
         policy=_policy(script),
         version=__version__,

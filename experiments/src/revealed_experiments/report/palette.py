@@ -1,7 +1,7 @@
-"""Colours: one for each method on the whole page, told apart with any colour vision.
+"""Colors: one for each method on the whole page, told apart with any color vision.
 
 Ours are blues and nobody else is. A dashed line or an open dot means "needs true costs", so that no
-meaning rests on colour alone. Every colour has a twin for dark screens: the page swaps them by its
+meaning rests on color alone. Every color has a twin for dark screens: the page swaps them by its
 style sheet, pictures on disk are light.
 """
 
@@ -40,7 +40,7 @@ RIVALS = {
 OTHERS = (NEUTRAL, *RIVALS.values())
 """For methods never heard of, in turn."""
 SHADES = ("#062f62", "#0067b1", "#2591d3", "#9f5500")
-"""For variants of one method, which have no colour of their own."""
+"""For variants of one method, which have no color of their own."""
 
 # light -> dark
 DARK = {
@@ -77,14 +77,14 @@ class Style:
     slug: str
     """Which series of a figure, for the page's legend."""
     label: str
-    colour: str
+    color: str
     ours: bool
     needs_true_costs: bool
 
     @property
-    def colour_variable(self) -> str:
-        """For the style sheet: the colour that suits the screen."""
-        return f"var({variable(self.colour)})"
+    def color_variable(self) -> str:
+        """For the style sheet: the color that suits the screen."""
+        return f"var({variable(self.color)})"
 
     @property
     def width(self) -> float:
@@ -99,13 +99,13 @@ class Style:
         return 5 if self.ours else 3
 
 
-def variable(colour: str) -> str:
-    """The name of a colour in the style sheet."""
-    return f"--c{colour[1:]}"
+def variable(color: str) -> str:
+    """The name of a color in the style sheet."""
+    return f"--c{color[1:]}"
 
 
 def style_sheet() -> tuple[str, str]:
-    """Declarations of all colours, for light screens and for dark ones."""
+    """Declarations of all colors, for light screens and for dark ones."""
     light = "".join(f"{variable(c)}:{c};" for c in DARK)
     dark = "".join(f"{variable(c)}:{d};" for c, d in DARK.items())
     return light, dark

@@ -178,10 +178,10 @@ class _Looks:
         if label not in self._given:
             name = f"{slug(label)}-{len(self._given)}"  # two labels may have one slug
             needs = bool(run.config.get("needs_true_costs"))
-            self._given[label] = Style(name, label, self._colour(run), is_ours(run), needs)
+            self._given[label] = Style(name, label, self._color(run), is_ours(run), needs)
         return self._given[label]
 
-    def _colour(self, run: Run) -> str:
+    def _color(self, run: Run) -> str:
         if is_ours(run):
             kinds = (run.optimiser, run.method["name"], str(run.method.get("power", 2)), "2")
             return next(OURS[kind] for kind in kinds if kind in OURS)
@@ -203,7 +203,7 @@ def one_for_each_label(entries: Iterable[Entry]) -> list[Entry]:
 def shaded(entries: Sequence[Entry]) -> list[Entry]:
     """The same from dark to light, for variants of one method."""
     return [
-        replace(entry, style=replace(entry.style, colour=SHADES[k % len(SHADES)]))
+        replace(entry, style=replace(entry.style, color=SHADES[k % len(SHADES)]))
         for k, entry in enumerate(entries)
     ]
 

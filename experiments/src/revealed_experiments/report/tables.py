@@ -20,7 +20,7 @@ class Column:
     about: str = ""
     """What the heading means, where it is not plain: shown on hovering and read aloud."""
     group: str = ""
-    """The heading above it, shared with its neighbours."""
+    """The heading above it, shared with its neighbors."""
 
     @property
     def key(self) -> str:

@@ -3,11 +3,11 @@
     seen = Averaged(net, data.problem, views="all", shift=1)
     costs = seen(images)         # as `net(images)`, of 4 views in 9 places on a map
 
-What a network makes of a cell depends a little on how the picture lies. It has learnt from all of
+What a network makes of a cell depends a little on how the picture lies. It has learned from all of
 these pictures as from one (`train(..., views="all", shift=1)`), so what is left of the differences
 is error, and much of it goes in the mean: as many times the work, and nothing to be trained.
 
-Letters: B pictures, (H, W) pixels, C colour channels, n cost entries, K views.
+Letters: B pictures, (H, W) pixels, C color channels, n cost entries, K views.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .views import Pictures, views_of
 class Averaged(nn.Module):
     """The mean cost of each edge over the views of a picture, each in all of its shifts.
 
-    `views` and `shift` are those of `TrainSettings`; the network should have learnt with them.
+    `views` and `shift` are those of `TrainSettings`; the network should have learned with them.
     """
 
     def __init__(

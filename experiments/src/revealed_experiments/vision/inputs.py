@@ -1,6 +1,6 @@
 """Pictures on a device: kept as bytes, made numbers a batch at a time.
 
-Letters: B pictures, (H, W) pixels, C colour channels, n cost entries.
+Letters: B pictures, (H, W) pixels, C color channels, n cost entries.
 """
 
 from __future__ import annotations

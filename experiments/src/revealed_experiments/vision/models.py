@@ -3,7 +3,7 @@
     net = build_model("truncated", data.problem)
     costs = net(images)          # (B, H, W, C) uint8 or (B, C, H, W) floating -> (B, n), above 0
 
-Letters: B pictures, (H, W) pixels, C colour channels, n cost entries.
+Letters: B pictures, (H, W) pixels, C color channels, n cost entries.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from revealed.problems.linear import LinearProgram
 
 from .heads import GridPool, ScoreConv, VertexToEdge, positive
 from .inputs import as_contexts
-from .resnet import ResNet18, ResNet18Start, initialise
+from .resnet import ResNet18, ResNet18Start, initialize
 
 EDGE_UNIT = 1.0
 """What the costs of edges are counted in where they come from cells: a network then starts with
 costs of the size of the usual margin, 1, from where it grows as decisions ask for it. Costs that
 explain nothing are the nearer to the set the smaller they are, so larger ones would shrink first,
-and with a large step end at 0, where nothing is learnt."""
+and with a large step end at 0, where nothing is learned."""
 
 
 class ImageModel(nn.Module):
@@ -93,7 +93,7 @@ def _small(problem: LinearProgram, channels: int) -> ImageModel:
             nn.ReLU(inplace=True),
         ]
     features = nn.Sequential(*layers)
-    initialise(features)
+    initialize(features)
     return _by_cells(problem, channels, features, widths[-1])
 
 

@@ -3,7 +3,7 @@
 Names and shapes of all parameters are those of torchvision, so its checkpoints load; the numbers
 are the same too (tests compare the two where torchvision is installed).
 
-Letters: B pictures, C colour channels, (H, W) pixels.
+Letters: B pictures, C color channels, (H, W) pixels.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ResNet18(nn.Module):
         self.layer4 = _layer(256, 512, 2)
         self.avgpool = nn.AdaptiveAvgPool2d(1)
         self.fc = ScoreLinear(512, outputs)
-        initialise(self)
+        initialize(self)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
@@ -74,13 +74,13 @@ class ResNet18Start(nn.Module):
         self.relu = nn.ReLU(inplace=True)
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
         self.layer1 = _layer(64, 64, 1)
-        initialise(self)
+        initialize(self)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.layer1(self.maxpool(self.relu(self.bn1(self.conv1(x)))))
 
 
-def initialise(module: nn.Module) -> None:
+def initialize(module: nn.Module) -> None:
     """Convolutions from a normal distribution that keeps the size of gradients through ReLUs."""
     for part in module.modules():
         if isinstance(part, nn.Conv2d):

@@ -1,6 +1,6 @@
 """Pictures moved by a few pixels: what they show stays what it is, and so does the decision.
 
-Letters: B pictures, (H, W) pixels, C colour channels.
+Letters: B pictures, (H, W) pixels, C color channels.
 """
 
 from __future__ import annotations

@@ -17,13 +17,13 @@ from .dossier import Dossier
 from .judging import relative
 
 MOST = 4_000
-"""Samples that the costs without context are learnt from."""
+"""Samples that the costs without context are learned from."""
 
 
 def baselines(
     model: FittedModel, dossier: Dossier, learn: np.ndarray, rows: np.ndarray, noise: float
 ) -> dict[str, Any]:
-    """Figures of both baselines, learnt from the rows `learn`, on `rows`."""
+    """Figures of both baselines, learned from the rows `learn`, on `rows`."""
     problem, taken = dossier.plans[rows].problem, dossier.decisions[rows]
     usual = np.repeat(_most_frequent(dossier.decisions[learn])[None], len(rows), axis=0)
     plain_cost = _without_context(dossier, learn, model.margin, noise)

@@ -79,7 +79,7 @@ class Dossier:
         """Say which columns are limits, if any."""
         if self.limits:
             told = listed([limit.told for limit in self.limits])
-            tell("Limits", f"of every sample its own: {told}. These columns are not learnt from.")
+            tell("Limits", f"of every sample its own: {told}. These columns are not learned from.")
 
     def plain_limits(self) -> list[dict[str, str]]:
         """For JSON."""

@@ -95,7 +95,7 @@ def _misses(dossier: Dossier, costs: np.ndarray, rows: np.ndarray) -> list[Miss]
 
 
 def _parts(model: FittedModel, dossier: Dossier) -> tuple[np.ndarray, np.ndarray]:
-    """Rows the model learnt from and rows held out, where these are the tables it was fitted on."""
+    """Rows the model learned from and rows held out, if these are the tables it was fitted on."""
     told = model.training
     try:
         learn, held = dossier.split(float(told["held_out"]), int(told["seed"]))

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--margin",
         type=signed,
         default=1.0,
-        help="how clearly costs must favour the decision, in units of cost (1)",
+        help="how clearly costs must favor the decision, in units of cost (1)",
     )
     parser.add_argument(
         "--model",
@@ -172,7 +172,7 @@ def _tell(
         tell(
             "Note",
             f"{count(len(plan.integers), 'variable')} of {plan.name} must be whole numbers. "
-            "What is learnt are costs under which the decisions are optimal for the relaxation, "
+            "What is learned are costs under which the decisions are optimal for the relaxation, "
             "which is more than being optimal in whole numbers.",
         )
     if facts["choice"]:

@@ -20,7 +20,7 @@ NEAR = 0.01
 """Share of a decision's amounts by which another may differ and be near it."""
 
 
-class Judgement(NamedTuple):
+class Judgment(NamedTuple):
     """What a model's own decisions are like beside those that were taken; (B,) each."""
 
     same: np.ndarray
@@ -37,11 +37,11 @@ class Judgement(NamedTuple):
     """Whether all differences together are at most 1% of what was decided."""
     spent: np.ndarray
     """The sum of |c_j x_j| over the entries of the observed decision: the size of its cost, which
-    no cancelling of costs and rewards can make small."""
+    no canceling of costs and rewards can make small."""
 
-    def of(self, rows: np.ndarray) -> Judgement:
+    def of(self, rows: np.ndarray) -> Judgment:
         """That of some of the samples."""
-        return Judgement(*(column[rows] for column in self))
+        return Judgment(*(column[rows] for column in self))
 
     def plain(self) -> dict[str, Any]:
         """The figures that are kept and printed."""
@@ -69,17 +69,17 @@ def relative(excess: np.ndarray, spent: np.ndarray) -> float | None:
     return max(float(excess.sum()), 0.0) / total if total > 0 else None
 
 
-def judge(model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray) -> Judgement:
+def judge(model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray) -> Judgment:
     """Judge a model on encoded contexts (B, d) by the decisions taken there (B, n); `plan` is that
     of these samples."""
     parts = [
         _judge(model, plan[part], Z[part], decisions[part])
         for part in (slice(k, k + BLOCK) for k in range(0, max(len(Z), 1), BLOCK))
     ]
-    return Judgement(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return Judgment(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _judge(model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray) -> Judgement:
+def _judge(model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray) -> Judgment:
     costs = model.costs(Z)
     answer = plan.problem.solve(costs)
     solved = np.asarray(answer.optimal)
@@ -89,14 +89,14 @@ def _judge(model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray)
 
 def compared(
     costs: np.ndarray, own: np.ndarray, decisions: np.ndarray, solved: np.ndarray
-) -> Judgement:
+) -> Judgment:
     """Decisions of a model's `own` beside those that were taken, (B, n) each."""
     gap = own - decisions
     excess = -(costs * gap).sum(axis=1)
     spent = np.abs(costs * decisions).sum(axis=1)
     same = same_decision(own, decisions)
     near = np.abs(gap).sum(axis=1) <= NEAR * np.abs(decisions).sum(axis=1)
-    return Judgement(
+    return Judgment(
         same=same & solved,
         as_good=(excess <= SAME * (1.0 + spent)) & solved,
         excess=excess,

@@ -125,7 +125,7 @@ def _tell_skipped(skipped: list[Skipped]) -> None:
 
 
 def _tell_outside(table: Table, outside: list[Outside], unseen: dict[str, int]) -> None:
-    """Warn of contexts unlike all that the model has learnt from."""
+    """Warn of contexts unlike all that the model has learned from."""
     if outside:
         rows = len({o.row for o in outside})
         tell(
@@ -159,7 +159,7 @@ def _tell_decisions(plan: Plan, missing: int, impossible: int, broken: int) -> N
         tell(
             "Note",
             f"{count(broken, 'decision has', 'decisions have')} fractions where the plan asks "
-            "for whole numbers: costs are learnt for the relaxation, and this is its best.",
+            "for whole numbers: costs are learned for the relaxation, and this is its best.",
         )
 
 

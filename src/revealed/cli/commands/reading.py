@@ -114,14 +114,14 @@ def reading_for(training: dict[str, Any], args: argparse.Namespace | None) -> Re
 
 
 def refuse_other_units(training: dict[str, Any], table: Table) -> None:
-    """Refuse contexts in other units than those that a model has learnt from."""
+    """Refuse contexts in other units than those that a model has learned from."""
     kept = training.get("units")
     kept = kept if isinstance(kept, dict) else {}
     for column, unit in table.units.items():
         known = kept.get(column)
         if isinstance(known, str) and known != unit:
             raise InputError(
-                f"{table.name}, column {column!r} is in {unit}; the model has learnt from "
+                f"{table.name}, column {column!r} is in {unit}; the model has learned from "
                 f"{plain_name(known)}. Convert it, or fit anew."
             )
 

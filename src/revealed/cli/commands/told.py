@@ -51,10 +51,10 @@ class Told:
     one: OneSample | None
 
     def plain(self) -> dict[str, Any]:
-        """For JSON. Costs are to be minimised, whatever the planner does."""
+        """For JSON. Costs are to be minimized, whatever the planner does."""
         misses = [m._asdict() | {"sample": self.dossier.sample(m.sample)} for m in self.misses]
-        maximise = self.model.plan.maximise
-        told = self.facts | {"maximise": maximise, "misses": misses, "room": self.rooms}
+        maximize = self.model.plan.maximize
+        told = self.facts | {"maximize": maximize, "misses": misses, "room": self.rooms}
         if self.sure is not None:
             told["coefficients"] = self._plain_coefficients(self.sure)
         if self.one is not None and self.one.rooms is not None:

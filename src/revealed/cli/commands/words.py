@@ -1,4 +1,4 @@
-"""How people speak of what is learnt: of costs where a planner minimises, of values where not."""
+"""How people speak of what is learned: of costs where a planner minimizes, of values where not."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Words(NamedTuple):
     """What the total does where there is no best decision."""
 
 
-MINIMISE = Words(
+MINIMIZE = Words(
     "cost", "costs", "cheapest", "cheaper", "saving", "dearer or cheaper", "falls without limit"
 )
-MAXIMISE = Words(
+MAXIMIZE = Words(
     "value", "values", "best", "better", "gain", "worth more or less", "grows without limit"
 )
 
 
 def words_for(plan: Plan) -> Words:
     """The words that suit a plan."""
-    return MAXIMISE if plan.maximise else MINIMISE
+    return MAXIMIZE if plan.maximize else MINIMIZE

@@ -1,7 +1,7 @@
 """The three pictures of the demonstration.
 
 Blue and orange are from the Okabe-Ito palette and slowness runs from light to dark, so that all can
-be told apart with any colour vision. Figures are built without pyplot: no window system, no global
+be told apart with any color vision. Figures are built without pyplot: no window system, no global
 state.
 """
 
@@ -24,7 +24,7 @@ from .scene import FEATURES, SIDE, Outcome, Town, Trips
 
 BLUE, ORANGE, INK, SOFT = "#0072B2", "#D55E00", "#1a1a1a", "#666666"
 SLOW = LinearSegmentedColormap.from_list("slow", ["#e9e8e4", "#f2cfa8", "#e08a3c", "#5a2200"])
-GREY = LinearSegmentedColormap.from_list("rock", ["#f1f0ee", "#d9d6d1", "#b3afa8", "#7d7972"])
+GRAY = LinearSegmentedColormap.from_list("rock", ["#f1f0ee", "#d9d6d1", "#b3afa8", "#7d7972"])
 DENSE = LinearSegmentedColormap.from_list("dense", ["#dbe9f3", "#66AAD1", "#0072B2", "#0b2e4a"])
 SPREAD = Normalize(-1.2, 2.8)  # standard deviations from the mean of a map
 
@@ -96,7 +96,7 @@ def draw_routes(path: Path, town: Town, held_out: Trips, outcome: Outcome) -> No
     for axis, i, title in zip(axes, chosen, ("Predicted", "Predicted", "Missed"), strict=True):
         pace = held_out.seen.costs[i] / town.length
         scale = LogNorm(np.quantile(pace, 0.02), pace.max())
-        _draw_streets(axis, town, pace, GREY, scale, width=4.5)
+        _draw_streets(axis, town, pace, GRAY, scale, width=4.5)
         _draw_route(axis, town, held_out.seen.decisions[i], BLUE, 8.5, edge=True)
         _draw_route(axis, town, outcome.map_routes[i], ORANGE, 3.6, dashes=True)
         _draw_route(axis, town, outcome.routes[i], INK, 1.9)
@@ -216,7 +216,7 @@ def _segments(town: Town, chosen: np.ndarray) -> list[np.ndarray]:
 
 
 def _draw_streets(axis: Axes, town: Town, values: np.ndarray, cmap, norm, width: float) -> None:
-    """Every street once, coloured by the mean of its two directions."""
+    """Every street once, colored by the mean of its two directions."""
     once = np.flatnonzero(town.tail < town.head)
     both = (values + values[town.reverse]) / 2
     lines = LineCollection(_segments(town, once), cmap=cmap, norm=norm, capstyle="round", zorder=1)
@@ -239,13 +239,13 @@ def _draw_route(
     axis: Axes,
     town: Town,
     route: np.ndarray,
-    colour: str,
+    color: str,
     width: float,
     *,
     edge: bool = False,
     dashes: bool = False,
 ) -> None:
-    lines = LineCollection(_segments(town, np.flatnonzero(route > 0.5)), colors=colour, zorder=3)
+    lines = LineCollection(_segments(town, np.flatnonzero(route > 0.5)), colors=color, zorder=3)
     lines.set(linewidths=width, capstyle="round")
     if dashes:
         lines.set(linestyle=(0, (1.6, 1.2)), capstyle="butt")
@@ -271,10 +271,10 @@ def _caption(axis: Axes, title: str, subtitle: str) -> None:
     axis.text(0, 1.02, subtitle, transform=axis.transAxes, color=SOFT, fontsize=9.5)
 
 
-def _note(axis: Axes, words: str, place, colour: str, up: float, ha: str = "left") -> None:
+def _note(axis: Axes, words: str, place, color: str, up: float, ha: str = "left") -> None:
     axis.annotate(
         words, place, xytext=(6 if ha == "left" else -6, up), textcoords="offset points",
-        ha=ha, va="bottom", color=colour, fontsize=9.5,
+        ha=ha, va="bottom", color=color, fontsize=9.5,
     )  # fmt: skip
 
 

@@ -30,13 +30,13 @@ TOL = 1e-8  # relative residual asked of every projection
 
 @dataclass(frozen=True, eq=False)
 class Town:
-    """Junctions, streets between neighbours, and what slows whom: all that trips do not tell."""
+    """Junctions, streets between neighbors, and what slows whom: all that trips do not tell."""
 
-    place: np.ndarray  # (m, 2) kilometres east and south
+    place: np.ndarray  # (m, 2) kilometers east and south
     tail: np.ndarray  # (n,) junction at which each street starts
     head: np.ndarray  # (n,) junction at which it ends
-    length: np.ndarray  # (n,) kilometres
-    pace: np.ndarray  # (n,) minutes per kilometre on a quiet, dry, mild day
+    length: np.ndarray  # (n,) kilometers
+    pace: np.ndarray  # (n,) minutes per kilometer on a quiet, dry, mild day
     slowed: np.ndarray  # (3, n) how strongly rain, traffic and frost slow each street
 
     def minutes(self, contexts: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ class Outcome:
 
 
 def make_town(seed: int) -> Town:
-    """A street grid with crooked blocks, a river, a centre and hills."""
+    """A street grid with crooked blocks, a river, a center and hills."""
     rng = np.random.default_rng(seed)
     grid = grid_shortest_path(SIDE, SIDE)
     tail, head = grid.structure.tails, grid.structure.heads
@@ -117,14 +117,14 @@ def make_town(seed: int) -> Town:
     east, south = (place / (BLOCK_KM * (SIDE - 1))).T  # 0 to 1 across the town
     ground = gaussian_filter(rng.standard_normal((SIDE, SIDE)), 1.0).ravel()
     river = np.exp(-(((south - 0.72 - 0.1 * np.sin(6 * east)) / 0.13) ** 2))
-    centre = np.exp(-((east - 0.4) ** 2 + (south - 0.38) ** 2) / 0.2**2)
+    center = np.exp(-((east - 0.4) ** 2 + (south - 0.38) ** 2) / 0.2**2)
     hills = np.exp(-((east - 0.9) ** 2 + (south - 0.1) ** 2) / 0.3**2)
 
     def on_streets(field: np.ndarray) -> np.ndarray:
         return (field[tail] + field[head]) / 2
 
     pace = 2.5 * np.exp(0.15 * on_streets(ground) / ground.std())
-    slowed = 3.0 * np.stack([on_streets(field) for field in (river, centre, hills)])
+    slowed = 3.0 * np.stack([on_streets(field) for field in (river, center, hills)])
     return Town(place, tail, head, length, pace, slowed)
 
 

@@ -42,12 +42,12 @@ def _constant(case: Case, Z: np.ndarray) -> list[Finding]:
 def _dependent(case: Case, Z: np.ndarray) -> list[Finding]:
     """Columns that others already tell."""
     unit = Z / np.where(Z.any(axis=0), np.abs(Z).max(axis=0), 1.0)
-    centred = unit - unit.mean(axis=0)
-    size = np.linalg.norm(centred, axis=0)
+    centered = unit - unit.mean(axis=0)
+    size = np.linalg.norm(centered, axis=0)
     live = np.flatnonzero(size > 1e-12 * len(Z) ** 0.5)
     if len(live) < 2 or len(Z) <= len(live):
         return []
-    unit = centred[:, live] / size[live]
+    unit = centered[:, live] / size[live]
     basis = np.zeros((len(Z), 0))
     told = []
     for place, k in enumerate(live):

@@ -38,9 +38,9 @@ def _whole(case: Case, rows: np.ndarray) -> list[Finding]:
         Finding(
             Severity.NOTE,
             "integers",
-            f"{count(len(at), 'variable')} of the plan must be whole; costs are learnt for the "
+            f"{count(len(at), 'variable')} of the plan must be whole; costs are learned for the "
             "relaxation, in which whole decisions are rarely at a corner.",
-            "Read what is learnt as costs under which the decisions are optimal even when "
+            "Read what is learned as costs under which the decisions are optimal even when "
             "fractions are allowed.",
         )
     ]

@@ -33,7 +33,7 @@ def _fixed(case: Case) -> list[Finding]:
             Severity.NOTE,
             "fixed",
             f"{count(len(names), 'variable has', 'variables have')} no choice, upper and "
-            f"lower bound are equal: {some(names)}. Their costs cannot be learnt.",
+            f"lower bound are equal: {some(names)}. Their costs cannot be learned.",
             "Nothing to do; read nothing into their coefficients.",
             details={"variables": names},
         )

@@ -117,7 +117,7 @@ def _still(case: Case, feasible: np.ndarray) -> list[Finding]:
                 Severity.WARNING,
                 "few-decisions",
                 f"There are only {different} different decisions among {len(X):,}.",
-                "Little can be learnt from so few; gather samples in which something else was "
+                "Little can be learned from so few; gather samples in which something else was "
                 "done.",
             )
         )

@@ -1,5 +1,5 @@
 """Columns of the contexts that are not what they seem: numbers of rows, marks for what is missing,
-words spelt in two ways, decisions that nobody could know beforehand.
+words spelled in two ways, decisions that nobody could know beforehand.
 
 Letters: B samples, d features, n variables.
 """
@@ -128,7 +128,7 @@ def _spellings(case: Case) -> list[Finding]:
                 Finding(
                     Severity.WARNING,
                     "spelling",
-                    f"The column {name} spells the same word in two ways: {told}. Each is learnt "
+                    f"The column {name} spells the same word in two ways: {told}. Each is learned "
                     "as if it were something else.",
                     "Write every word in one way.",
                     details={"column": name, "words": twice},
@@ -147,7 +147,7 @@ def _words(case: Case) -> list[Finding]:
                     Severity.WARNING,
                     "missing-word",
                     f"{count(counts[word], 'row has', 'rows have')} {word!r} in the column "
-                    f"{name}: it is learnt from as a word like the others.",
+                    f"{name}: it is learned from as a word like the others.",
                     "Fill it in or leave these rows out if it means that something is missing.",
                     details={"column": name, "word": word},
                 )

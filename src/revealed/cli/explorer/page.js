@@ -9,7 +9,7 @@ const WORDS = {
     near: "The next best decisions under the predicted values, and what they would be worth less.",
     endless: "No best decision: the total value grows without limit", scale: "worth little to worth much, as predicted" },
 };
-const words = () => WORDS[state.model.maximise ? "value" : "cost"];
+const words = () => WORDS[state.model.maximize ? "value" : "cost"];
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -43,7 +43,7 @@ class Explorer:
         same = [_same(a, b) for a, b in zip(self._own, self.samples.decisions, strict=True)]
         return {
             "plan": model.plan.name,
-            "maximise": model.plan.maximise,
+            "maximize": model.plan.maximize,
             "variables": list(model.plan.variables),
             "margin": model.margin,
             "features": self._controls.describe(),

@@ -1,4 +1,4 @@
-"""A planner's model with its names: variables, rows, what is minimised."""
+"""A planner's model with its names: variables, rows, what is minimized."""
 
 from .catalogue import from_catalogue
 from .limits import (

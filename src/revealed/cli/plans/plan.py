@@ -28,14 +28,14 @@ class Plan:
     """Of the file or of the call that it came from."""
     catalogue: str | None = None
     """The call of the catalogue that builds the problem; None for one from a model file."""
-    maximise: bool = False
-    """Whether the planner maximises: learned costs are then shown as values, sign turned."""
+    maximize: bool = False
+    """Whether the planner maximizes: learned costs are then shown as values, sign turned."""
     integers: tuple[str, ...] = ()
-    """Variables that the planner decides in whole numbers; the relaxation is what is learnt on."""
+    """Variables that the planner decides in whole numbers; the relaxation is what is learned on."""
     at_least: tuple[int, ...] = ()
     """Rows of `problem.A_ub` that the planner wrote as `at least`; there they are turned round."""
     cost: np.ndarray | None = field(default=None)
-    """(n,) costs written in the model file, if any; to be minimised."""
+    """(n,) costs written in the model file, if any; to be minimized."""
 
     def __post_init__(self) -> None:
         problem = self.problem
@@ -64,8 +64,8 @@ class Plan:
 
     @property
     def sign(self) -> float:
-        """What a cost is multiplied by to be shown: -1 where the planner maximises."""
-        return -1.0 if self.maximise else 1.0
+        """What a cost is multiplied by to be shown: -1 where the planner maximizes."""
+        return -1.0 if self.maximize else 1.0
 
     @property
     def row_sign(self) -> np.ndarray:

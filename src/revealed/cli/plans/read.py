@@ -52,7 +52,7 @@ def _from_mps(path: Path) -> Plan:
         _plain(model.eq_names),
         _plain(model.ub_names),
         name=path.name,
-        maximise=model.maximised,
+        maximize=model.maximized,
         integers=tuple(names[j] for j in np.flatnonzero(model.integer)),
         at_least=() if model.at_least is None else tuple(np.flatnonzero(model.at_least).tolist()),
         cost=model.cost,

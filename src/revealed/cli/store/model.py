@@ -1,4 +1,4 @@
-"""What `revealed fit` leaves behind: a plan, what was learnt about contexts, and the cost model.
+"""What `revealed fit` leaves behind: a plan, what was learned about contexts, and the cost model.
 
 Letters: B rows, n variables, d features.
 """
@@ -96,7 +96,7 @@ class FittedModel:
         return term_names(self.kind, self.features.names)
 
     def costs(self, Z: np.ndarray) -> np.ndarray:
-        """(B, n) costs of encoded contexts (B, d), to be minimised."""
+        """(B, n) costs of encoded contexts (B, d), to be minimized."""
         if self.kind == "quadratic":
             i, j = np.triu_indices(Z.shape[1])
             Z = np.hstack([Z, Z[:, i] * Z[:, j]])
@@ -255,11 +255,11 @@ def _limits(facts: Facts, plan: Plan, features: FeatureMap) -> tuple[Limit, ...]
         )
     names = limit_names(plan) if told else {}
     limits = tuple(_limit(item, names) for item in facts.parts("limits")) if told else ()
-    places, learnt = {limit.place for limit in limits}, {f.name for f in features.features}
+    places, learned = {limit.place for limit in limits}, {f.name for f in features.features}
     if told and (len(places) != len(limits) or not limits):
         raise InputError(f"{facts.where}: 'limits' must be different ones, at least one.")
     for limit in limits:
-        if limit.column in learnt:
+        if limit.column in learned:
             raise InputError(f"{facts.where}: {limit.column!r} is both a feature and a limit.")
     return limits
 

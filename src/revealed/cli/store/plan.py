@@ -23,7 +23,7 @@ def pack_plan(plan: Plan) -> tuple[dict[str, Any], Tensors]:
     facts = {
         "name": plan.name,
         "catalogue": plan.catalogue,
-        "maximise": plan.maximise,
+        "maximize": plan.maximize,
         "variables": list(plan.variables),
         "equalities": list(plan.equalities),
         "inequalities": list(plan.inequalities),
@@ -52,7 +52,8 @@ def unpack_plan(facts: Facts, tensors: Tensors) -> Plan:
         **names,
         name=facts.get("name", str),
         catalogue=catalogue,
-        maximise=facts.get("maximise", bool),
+        # Models saved before American spelling say "maximise".
+        maximize=facts.get("maximise" if facts.has("maximise") else "maximize", bool),
         at_least=facts.whole_numbers("at_least") if facts.has("at_least") else (),
         cost=cost,
     )

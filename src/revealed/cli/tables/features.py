@@ -1,7 +1,7 @@
 """From columns of contexts to the numbers a model learns from, and the same again for new ones.
 
-A column of numbers is centred and scaled; a column of words becomes one column of 0 and 1 for each
-word but the first; a column of dates becomes its weekdays and months, on request. What was learnt
+A column of numbers is centered and scaled; a column of words becomes one column of 0 and 1 for each
+word but the first; a column of dates becomes its weekdays and months, on request. What was learned
 about the columns is plain data, kept with the model.
 
 Letters: B rows, d features.
@@ -111,16 +111,16 @@ class FeatureMap:
         return {f.name: f.mean for f in self.features if not f.levels}
 
     def _find_unknown(self, table: Table, bad: Bad | None) -> None:
-        """Words that the model has not learnt from, and dates that are none."""
+        """Words that the model has not learned from, and dates that are none."""
         for feature in (feature for feature in self.features if feature.levels):
             known = set(feature.levels)
             for row, word in enumerate(feature.words_of(table)):
                 if word in known or (feature.part and word) or (bad and row in bad):
                     continue
                 got = table.text[feature.source][row]
-                said = f"the model has learnt from {', '.join(map(repr, feature.levels))}"
+                said = f"the model has learned from {', '.join(map(repr, feature.levels))}"
                 if feature.part:
-                    said = "expected a date, written as in the rows learnt from"
+                    said = "expected a date, written as in the rows learned from"
                 if bad is None:
                     place = table.where(row, feature.source)
                     raise InputError(f"{place}: {said}; got {got!r}.")

@@ -23,7 +23,7 @@ MOST_LEVELS = 50
 IMPUTE = ("none", "mean", "median")
 
 
-class Learnt(NamedTuple):
+class Learned(NamedTuple):
     """What a table of contexts holds."""
 
     features: FeatureMap
@@ -56,9 +56,9 @@ def learn_contexts(
     dates: Sequence[str] = (),
     impute: str = "none",
     bad: Bad | None = None,
-) -> Learnt:
+) -> Learned:
     """`learn_features`, with weekdays and months of the columns `dates`, empty cells filled as
-    `impute` says, and rows that cannot be read entered in `bad` and not learnt from."""
+    `impute` says, and rows that cannot be read entered in `bad` and not learned from."""
     require(file.path, file.names, [*ignore, *dates])
     left_out = {key, *ignore, *apart} - {*dates}
     chosen = [name for name in file.names if name not in left_out]
@@ -85,9 +85,9 @@ def learn_contexts(
             features.append(_number(name, table, seen.numbers[:, place[name]], impute, notes))
         else:
             features.append(_category(name, seen, impute, notes))
-    learnt = FeatureMap(tuple(features))
-    Z, table = learnt.of(table, key, bad)
-    return Learnt(learnt, Z, table, tuple(notes))
+    learned = FeatureMap(tuple(features))
+    Z, table = learned.of(table, key, bad)
+    return Learned(learned, Z, table, tuple(notes))
 
 
 def _number(name: str, table: Table, column: np.ndarray, impute: str, notes: list[str]) -> Feature:
@@ -146,7 +146,7 @@ def _date_parts(name: str, table: Table, notes: list[str]) -> list[Feature]:
     order = {"ymd": "year, month, day", "dmy": "day, month, year", "mdy": "month, day, year"}
     notes.append(
         f"{table.name}: {name} is read as {order[style]} ({because}); weekday and month are "
-        "learnt from."
+        "learned from."
     )
     features = []
     for part, all_of_them in PARTS.items():

@@ -39,7 +39,7 @@ class BarrierLoss(DecisionLoss):
 
     Sources: Cameron, Hartford, Lundy and Leyton-Brown, *The Perils of Learning Before Optimizing*
     (AAAI 2022), to which the paper credits the plain form; Mandi and Guns, *Interior Point Solving
-    for LP-based prediction+optimisation* (NeurIPS 2020), the homogeneous one.
+    for LP-based prediction+optimization* (NeurIPS 2020), the homogeneous one.
     """
 
     name = "intopt"

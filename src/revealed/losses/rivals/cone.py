@@ -21,10 +21,10 @@ SMALL = 1e-8
 
 
 def inner_projection(costs: Tensor, sets: OptimalitySet, max_iter: int) -> Tensor:
-    """(B, n): where the interior-point method is after `max_iter` steps towards the projection.
+    """(B, n): where the interior-point method is after `max_iter` steps toward the projection.
 
     The move r from a cost q to its projection is the shortest one from q in the polar cone: it
-    minimises 1/2 |r|^2 + <q, r> with A_eq r = 0, A_ub r <= 0 on binding rows, r >= 0 where the
+    minimizes 1/2 |r|^2 + <q, r> with A_eq r = 0, A_ub r <= 0 on binding rows, r >= 0 where the
     decision is at a lower bound, r <= 0 at an upper one. The multipliers of that problem make up
     the point in the cone, and an interior-point method keeps them strictly inside.
     """

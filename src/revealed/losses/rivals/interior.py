@@ -100,11 +100,11 @@ def pull_back(form: Form, soft: Tensor, slope: Tensor) -> Tensor:
     with H^-1 = diag(soft); the matrix is symmetric, so it carries derivatives back just as well.
     """
     direct = soft * slope
-    y = solve_with(factorise(form, soft), times(form.rows, direct))
+    y = solve_with(factorize(form, soft), times(form.rows, direct))
     return soft * times_transposed(form.rows, y) - direct
 
 
-def factorise(form: Form, soft: Tensor) -> Tensor:
+def factorize(form: Form, soft: Tensor) -> Tensor:
     """(B, m, m): Cholesky factors of rows diag(soft) rows^T."""
     scaled, m = form.rows * soft[:, None], form.rows.shape[1]
     if len(form.rows) == 1:
@@ -150,10 +150,10 @@ class _Residual(NamedTuple):
 
 
 class _Newton(NamedTuple):
-    """The linearised conditions at a state, factorised."""
+    """The linearized conditions at a state, factorized."""
 
     rows: Tensor
-    towards: Tensor
+    toward: Tensor
     stiff: Tensor
     """(B, S, N): force over gap."""
     soft: Tensor
@@ -163,10 +163,10 @@ class _Newton(NamedTuple):
     def step(self, at: _State, left: _Residual, target: Tensor) -> _State:
         """The step that would end all residuals and make the products equal to `target`."""
         push = (target - left.product) / at.gap
-        pull = (self.towards * push).sum(1) - left.dual
+        pull = (self.toward * push).sum(1) - left.dual
         y = solve_with(self.factors, -left.primal - times(self.rows, self.soft * pull))
         z = self.soft * (pull + times_transposed(self.rows, y))
-        gap = self.towards * z[:, None]
+        gap = self.toward * z[:, None]
         return _State(z, y, gap, push - self.stiff * gap)
 
 
@@ -182,8 +182,8 @@ class _Method:
         self.movable = (form.low < form.high).to(cost)
         self.present = present[:, used].to(cost)
         self.missing = 1.0 - self.present
-        self.towards = self.present * cost.new_tensor([1.0, -1.0])[used][:, None]
-        self.offset = self.missing - torch.where(present, bound, 0.0)[:, used] * self.towards
+        self.toward = self.present * cost.new_tensor([1.0, -1.0])[used][:, None]
+        self.offset = self.missing - torch.where(present, bound, 0.0)[:, used] * self.toward
         self.count = self.present.sum((1, 2)).clamp_min(1.0)
         loose = (form.curve == 0) & ~present.any(1)
         own = form.curve + LOOSE * loose.to(cost)
@@ -203,7 +203,7 @@ class _Method:
             z[:, n:] = 0.0
             slack = (form.rhs - times(form.rows, z))[:, -form.slacks :]
             z[:, n:] = slack.clamp(least[:, n:], most[:, n:])
-        gap = self.towards * z[:, None] + self.offset
+        gap = self.toward * z[:, None] + self.offset
         size = self.cost_size + _largest(form.curve * z)
         y = z.new_zeros(len(z), form.rows.shape[1])
         return _State(z, y, gap, self.present * size[:, None, None] / gap)
@@ -211,7 +211,7 @@ class _Method:
     def residual(self, at: _State) -> _Residual:
         form = self.form
         primal = times(form.rows, at.z) - form.rhs
-        pushed = times_transposed(form.rows, at.y) + (self.towards * at.force).sum(1)
+        pushed = times_transposed(form.rows, at.y) + (self.toward * at.force).sum(1)
         dual = (form.curve * at.z + self.cost - pushed) * self.movable
         product = at.gap * at.force
         spread = _largest((product - self.end).flatten(1))
@@ -222,7 +222,7 @@ class _Method:
     def newton(self, at: _State) -> _Newton:
         stiff = at.force / at.gap
         soft = 1.0 / (self.curve + stiff.sum(1))
-        return _Newton(self.form.rows, self.towards, stiff, soft, factorise(self.form, soft))
+        return _Newton(self.form.rows, self.toward, stiff, soft, factorize(self.form, soft))
 
     def calm_step(self, at: _State, left: _Residual) -> _State:
         """Down the central path by a fixed share: slower, and sure to arrive."""
@@ -255,10 +255,10 @@ class _Method:
 
     def point(self, at: _State) -> Point:
         soft = 1.0 / (self.curve + (at.force / at.gap).sum(1))
-        reduced = (self.towards * at.force).sum(1)
+        reduced = (self.toward * at.force).sum(1)
         in_units = self.rhs_size[:, None, None], self.cost_size[:, None, None]
         near = (at.force * in_units[0] > at.gap * in_units[1]).to(at.z)
-        snapped = at.z - (self.towards * at.gap * near).sum(1)
+        snapped = at.z - (self.toward * at.gap * near).sum(1)
         tight = (near.sum(1) > 0) | (self.movable == 0)
         solved = self.residual(at).size <= SOLVED
         return Point(at.z, at.y, reduced, soft, tight, snapped, solved)

@@ -11,7 +11,7 @@ from torch import Tensor
 from ...problems.linear import LinearProgram
 from .._options import check_criterion, check_positive, judge
 from ..base import Batch, DecisionLoss
-from .interior import Point, central_point, check_solved, factorise, pull_back, solve_with
+from .interior import Point, central_point, check_solved, factorize, pull_back, solve_with
 from .standard_form import Form, standard_form, times, times_transposed, with_slacks
 
 SMALL = 1e-8
@@ -90,7 +90,7 @@ def _finished(form: Form, costs: Tensor, point: Point) -> tuple[Tensor, Tensor]:
     soft[:, n:] *= LOOSE
     held = torch.where(point.tight, point.snapped, 0.0)
     shift = soft * with_slacks(costs, form)
-    y = solve_with(factorise(form, soft), form.rhs - times(form.rows, held - shift))
+    y = solve_with(factorize(form, soft), form.rhs - times(form.rows, held - shift))
     x = (held + soft * times_transposed(form.rows, y) - shift)[:, :n]
     found, size = point.z[:, :n], 1.0 + form.rhs.abs().amax(1)
     near = (x - found).abs().amax(1) <= NEAR * size

@@ -113,6 +113,6 @@ def keep_binding(form: Form, binds: Tensor) -> Form:
 
 
 def _beside(left: Tensor, right: Tensor) -> Tensor:
-    """(1 or B, .): side by side, what is shared repeated where its neighbour is not."""
+    """(1 or B, .): side by side, what is shared repeated where its neighbor is not."""
     size = max(len(left), len(right))
     return torch.cat([left.expand(size, -1), right.expand(size, -1)], dim=1)

@@ -28,7 +28,7 @@ class StraightThroughLoss(DecisionLoss):
 
     Needs true costs for "regret" only. One oracle call for each sample.
 
-    `normalise` takes out of the gradient g what cannot change the decision, by passing it through
+    `normalize` takes out of the gradient g what cannot change the decision, by passing it through
     the derivative of a projection of the cost:
 
         "mean"    c - mean(c)            where all decisions have the same sum, as in matchings
@@ -51,29 +51,29 @@ class StraightThroughLoss(DecisionLoss):
         problem: LinearProgram,
         *,
         criterion: str = "decision",
-        normalise: str | None = None,
+        normalize: str | None = None,
         reduction: str = "mean",
     ) -> None:
         super().__init__(problem, reduction=reduction)
         self.needs_true_costs = check_criterion(criterion)
-        if normalise not in PROJECTIONS:
+        if normalize not in PROJECTIONS:
             raise InputError(
-                f"`normalise` must be None, 'mean', 'norm' or 'std'; got {normalise!r}."
+                f"`normalize` must be None, 'mean', 'norm' or 'std'; got {normalize!r}."
             )
-        self.criterion, self.normalise = criterion, normalise
+        self.criterion, self.normalize = criterion, normalize
 
     def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:
         value, slope = judge(self.criterion, batch.decide(batch.costs), batch)
-        return value, _through_projection(self.normalise, batch.costs, -slope)
+        return value, _through_projection(self.normalize, batch.costs, -slope)
 
     def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, criterion={self.criterion!r}, normalise={self.normalise!r}"
+        return f"{super().extra_repr()}, criterion={self.criterion!r}, normalize={self.normalize!r}"
 
 
 def _through_projection(name: str | None, c: Tensor, gradient: Tensor) -> Tensor:
     """The transposed derivative of the projection at c, times the gradient, (B, n)."""
     if name in ("mean", "std"):
-        c, gradient = _centred(c), _centred(gradient)
+        c, gradient = _centered(c), _centered(gradient)
     if name in ("norm", "std"):
         length = c.norm(dim=1, keepdim=True)
         unit = c / length
@@ -82,5 +82,5 @@ def _through_projection(name: str | None, c: Tensor, gradient: Tensor) -> Tensor
     return gradient
 
 
-def _centred(rows: Tensor) -> Tensor:
+def _centered(rows: Tensor) -> Tensor:
     return rows - rows.mean(1, keepdim=True)

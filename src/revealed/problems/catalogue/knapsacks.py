@@ -15,9 +15,9 @@ from ..structures import BinaryKnapsackStructure, KnapsackStructure, StandardKna
 
 
 def knapsack(weights: Any, capacity: Any) -> LinearProgram:
-    """Fractional knapsack: minimise <c, x> with weights x <= capacity, 0 <= x <= 1.
+    """Fractional knapsack: minimize <c, x> with weights x <= capacity, 0 <= x <= 1.
 
-    Costs are minimised, so an item of value v has cost -v. `weights` is (n,), or (k, n) for k
+    Costs are minimized, so an item of value v has cost -v. `weights` is (n,), or (k, n) for k
     resources. `capacity` is a scalar or (B,), one for each instance; with k resources a scalar,
     (k,), or (B, k).
     """
@@ -33,7 +33,7 @@ def knapsack(weights: Any, capacity: Any) -> LinearProgram:
 
 
 def standard_form_knapsack(weights: Any, capacity: Any) -> LinearProgram:
-    """Fractional knapsack as A x = b, x >= 0: minimise <c, x> over 2n + 1 columns.
+    """Fractional knapsack as A x = b, x >= 0: minimize <c, x> over 2n + 1 columns.
 
     Columns are the n items, what is left of the capacity, and 1 - x of each item; the first row is
     the budget, the others are x_i + t_i = 1. This is the form in which the paper learns: slacks are

@@ -1,6 +1,6 @@
 """Markov decision processes as linear programs over occupancy measures.
 
-    minimise <c, mu>   subject to   mu >= 0   and, for every state t,
+    minimize <c, mu>   subject to   mu >= 0   and, for every state t,
     sum_a mu(t, a) = start(t) + discount sum_{s,a} P(t | s, a) mu(s, a)
 
 Entry s * A + a of mu is the expected discounted number of times that action a is taken in state s,
@@ -34,7 +34,7 @@ def markov_decision_process(transitions: Any, discount: float, start: Any = None
     `transitions` (S, A, S) holds P(next | state, action), or is a sparse (S A, S) matrix with the
     actions of a state in consecutive rows; (B, S, A, S) makes one world for each instance. `start`
     is the distribution of the first state, (S,) or (B, S), uniform if left out. A decision says
-    what is done in the states that it visits: to learn from behaviour everywhere, let `start` be
+    what is done in the states that it visits: to learn from behavior everywhere, let `start` be
     positive everywhere. A reward of states alone has costs `np.repeat(-reward, A, axis=1)`.
     """
     gamma = _discount(discount)
@@ -81,7 +81,7 @@ def occupancy_of(policy: Any, transitions: Any, discount: float, start: Any = No
 def policy_of(occupancy: Any, n_actions: int) -> np.ndarray:
     """(B, S, A): the probability of each action in each state of occupancy measures (B, S A).
 
-    Uniform in states that are never visited: behaviour there is not revealed.
+    Uniform in states that are never visited: behavior there is not revealed.
     """
     n_actions = positive_int(n_actions, "n_actions")
     mu = to_float64(occupancy, "occupancy")

@@ -13,9 +13,9 @@ from ..structures import MatchingStructure
 
 
 def grid_matching(rows: int, cols: int) -> LinearProgram:
-    """Cheapest perfect matching of a grid's cells with neighbours; one cost for each edge.
+    """Cheapest perfect matching of a grid's cells with neighbors; one cost for each edge.
 
-    Minimise <c, x> with A x = 1, x >= 0, where A is the incidence of cells and edges. Cell (r, c)
+    Minimize <c, x> with A x = 1, x >= 0, where A is the incidence of cells and edges. Cell (r, c)
     is row r * cols + c. Edges are ordered by their first cell, right before down, and listed in
     `problem.structure.tails` and `.heads`.
     """
@@ -63,10 +63,10 @@ def assignment(n_workers: int, n_tasks: int) -> LinearProgram:
 
 
 def _checkerboard(tails: np.ndarray, heads: np.ndarray, rows: int, cols: int) -> MatchingStructure:
-    """Edges join cells of different colour, so the colours are the sides of a bipartite graph."""
+    """Edges join cells of different color, so the colors are the sides of a bipartite graph."""
     row, col = np.divmod(np.arange(rows * cols), cols)
     dark = (row + col) % 2 == 1
-    position = np.where(dark, np.cumsum(dark), np.cumsum(~dark)) - 1  # among cells of its colour
+    position = np.where(dark, np.cumsum(dark), np.cumsum(~dark)) - 1  # among cells of its color
     light_end = np.where(dark[tails], heads, tails)
     dark_end = np.where(dark[tails], tails, heads)
     half = rows * cols // 2

@@ -1,4 +1,4 @@
-"""Shortest paths as unit flows: minimise <c, x> with A x = b, x >= 0, A the incidence matrix.
+"""Shortest paths as unit flows: minimize <c, x> with A x = b, x >= 0, A the incidence matrix.
 
 Row v of A has +1 for each edge that leaves node v and -1 for each that enters; b is +1 at the
 source and -1 at the target. All rows are kept although they sum to zero.
@@ -18,8 +18,8 @@ from ...errors import InputError, ShapeError
 from ..linear import LinearProgram
 from ..structures import PathStructure
 
-# Steps (down, right) to a neighbour. Edges are ordered by tail node, then in this order, so the
-# first two make the classic right-down grid, the first four the 4-neighbour grid.
+# Steps (down, right) to a neighbor. Edges are ordered by tail node, then in this order, so the
+# first two make the classic right-down grid, the first four the 4-neighbor grid.
 _STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
 
 
@@ -28,7 +28,7 @@ def grid_shortest_path(
 ) -> LinearProgram:
     """Cheapest path from the top left to the bottom right cell of a grid; one cost for each edge.
 
-    Node r * cols + c is cell (r, c). Each cell has directed edges to its 4 or 8 neighbours; with
+    Node r * cols + c is cell (r, c). Each cell has directed edges to its 4 or 8 neighbors; with
     `directed="right-down"` only to the right and down (40 edges on 5 x 5). Edges are ordered by
     the cell they leave, then right, down, left, up, and the diagonals down-right, down-left,
     up-right, up-left; `problem.structure.tails` and `.heads` list them. Other tools have other

@@ -19,7 +19,7 @@ def portfolio(
     cap: float | None = None,
     semidefinite: bool = False,
 ) -> QuadraticProgram:
-    """The best mix of assets: maximise <c, x> - gamma/2 x^T Q x with x >= 0 and sum x = 1.
+    """The best mix of assets: maximize <c, x> - gamma/2 x^T Q x with x >= 0 and sum x = 1.
 
     `c` are expected returns and `Q` is their covariance, (n, n) or (B, n, n) where it differs by
     instance; all of it counts, not the variances alone. Without `Q`, and with `n_assets` instead,

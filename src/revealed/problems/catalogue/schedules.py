@@ -3,7 +3,7 @@
 A task runs once, without a break, inside its time window, and draws constant power. Variable x_jt
 says that task j starts in period t (the starts that fit its window are the only variables):
 
-    minimise <c, x>   subject to   sum_t x_jt = 1 for each task,   0 <= x,
+    minimize <c, x>   subject to   sum_t x_jt = 1 for each task,   0 <= x,
                                    the use of the machines in each period at most their capacity
 
 The cost of a start is what the electricity of the whole run costs, so prices w of the P periods

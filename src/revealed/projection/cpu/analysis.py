@@ -121,7 +121,7 @@ class _Kept(dict[bytes, Analysis]):
         return _Kept({used: analysis.take(index) for used, analysis in self.items()})
 
 
-def analyse(sets: OptimalitySet) -> Analysis:
+def analyze(sets: OptimalitySet) -> Analysis:
     """The analysis of the sets' problem, computed once and kept with it (and with its slices)."""
     kept = sets.rows.cached("projection.analyses", _Kept)
     used = sets.row_used
@@ -130,11 +130,11 @@ def analyse(sets: OptimalitySet) -> Analysis:
         used = np.ones(len(used), bool)
     key = used.tobytes()
     if key not in kept:
-        kept[key] = _analyse(sets.rows, used)
+        kept[key] = _analyze(sets.rows, used)
     return kept[key]
 
 
-def _analyse(problem: LinearProgram, used: np.ndarray) -> Analysis:
+def _analyze(problem: LinearProgram, used: np.ndarray) -> Analysis:
     columns = _stack_columns(problem, used)
 
     def basis() -> Basis | None:
@@ -143,15 +143,15 @@ def _analyse(problem: LinearProgram, used: np.ndarray) -> Analysis:
     look = worth_a_look(columns)
     found = basis() if look and columns.n_equalities > problem.n_variables else None
     if found is None:
-        analysis = _analyse_columns(columns)
+        analysis = _analyze_columns(columns)
         found = basis() if look and _looks_dependent(analysis) else None
         if found is None:
             return analysis
-    kept = _analyse_columns(_stack_columns(problem, used, found.kept))
+    kept = _analyze_columns(_stack_columns(problem, used, found.kept))
     return kept._replace(whole=Whole(columns, _without_factor(columns), found))
 
 
-def _analyse_columns(columns: Columns) -> Analysis:
+def _analyze_columns(columns: Columns) -> Analysis:
     n_rows, n = columns.norm.shape[1], len(columns.start) - 1
     ones = np.ones(len(columns.row))
     touches = sparse.csc_array((ones, columns.row, columns.start), shape=(n_rows, n))

@@ -126,7 +126,7 @@ class _ActiveSet:
     def _retreat(
         self, wanted: dict[tuple[str, int], Fraction], below: dict[tuple[str, int], Fraction]
     ) -> None:
-        """Go as far towards `wanted` as signs allow, and let go of what has reached 0."""
+        """Go as far toward `wanted` as signs allow, and let go of what has reached 0."""
         share = min(self.excess[key] / (self.excess[key] - value) for key, value in below.items())
         for key, value in wanted.items():
             self.excess[key] += share * (value - self.excess[key])

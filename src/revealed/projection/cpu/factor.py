@@ -1,4 +1,4 @@
-"""Cholesky factorization and solution in SIMD lanes, on a pattern analysed once.
+"""Cholesky factorization and solution in SIMD lanes, on a pattern analyzed once.
 
 L is stored by columns, diagonal first; after `factorize` the diagonal slot holds its reciprocal.
 """

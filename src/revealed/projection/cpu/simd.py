@@ -4,7 +4,7 @@ Every instance of a batch shares the sparsity of its constraints, so the same op
 same index is due for all of them. A `Lanes` value holds one float64 of each of W instances;
 `load` and `store` move it from and to a flat array in which the W numbers of one entry lie side
 by side. Code written with it reads like the code for one instance and compiles to vector
-instructions, without hoping for an auto-vectoriser.
+instructions, without hoping for an auto-vectorizer.
 
 The width is carried by the type of a token, a tuple of W integers: `token(8)` for eight lanes,
 `token(1)` for one.

@@ -2,7 +2,7 @@
 
 Letters: n columns, m rows. The rows are put in an order of small bandwidth and cut into blocks of
 16, each of which then meets only the W blocks after it in A D A^T, for every diagonal D. Blocks
-are eliminated from both ends towards W in the middle, which halves the chain of dependent steps:
+are eliminated from both ends toward W in the middle, which halves the chain of dependent steps:
 there are 2 H + W blocks, padded to M rows, and H steps from either end. Lists are padded to
 rectangles: `take` says which entry, `weight` with which factor, and padding has weight 0.
 """

@@ -20,7 +20,7 @@ from torch import Tensor
 from ..._common.device import has_triton
 from ...errors import InputError, ShapeError
 from ...optimality.protocol import ProjectionOptions
-from ..cpu.analysis import analyse
+from ..cpu.analysis import analyze
 from ..cpu.certificate import Answer
 from ..cpu.group import Job
 from ..cpu.kernel import Work
@@ -97,7 +97,7 @@ def _without_doubtful(p: Projection, costs: Tensor, sets: DeviceSets, tol: float
     """Take `solved` back, in place, where the scales of rows and columns could hide an error and
     the host cannot prove that they do not (`verify`). For problems of ordinary scales nothing is
     read back; while a graph is captured nothing can be, and doubt is enough."""
-    spread = float(analyse(sets.table.host).spread.max(initial=1.0))
+    spread = float(analyze(sets.table.host).spread.max(initial=1.0))
     if not spread > HARMLESS:
         return p
     limit = 0.0 if spread > HOPELESS else HARMLESS * tol / spread
@@ -123,7 +123,7 @@ def _proved(p: Projection, costs: Tensor, sets: DeviceSets, chosen: Tensor) -> T
     answer = Answer(lines(p.point), lines(p.distance), lines(p.residual))
     work = Work(lines(p.multipliers), np.zeros(len(chosen), np.int64), answer)
     job = Job(lines(costs), own.entry_state, own.row_active, own.margins)
-    prove(analyse(own), job, work, np.arange(len(chosen)))
+    prove(analyze(own), job, work, np.arange(len(chosen)))
     return torch.from_numpy(answer.residual)
 
 

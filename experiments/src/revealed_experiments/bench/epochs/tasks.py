@@ -64,8 +64,8 @@ def paper_knapsack(samples: int) -> Task:
 
 
 def path_12x12(samples: int) -> Task:
-    """A grid as large as the Warcraft maps: 144 cells, 8 neighbours, 1012 edges, cycles."""
-    return _on_grid("path 12x12, 8 neighbours", grid_shortest_path(12, 12, neighbors=8), samples)
+    """A grid as large as the Warcraft maps: 144 cells, 8 neighbors, 1012 edges, cycles."""
+    return _on_grid("path 12x12, 8 neighbors", grid_shortest_path(12, 12, neighbors=8), samples)
 
 
 def matching_12x12(samples: int) -> Task:

@@ -1,1 +1,1 @@
-"""Models written in other tools, learnt with from end to end."""
+"""Models written in other tools, learned with from end to end."""

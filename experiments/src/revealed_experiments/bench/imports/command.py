@@ -1,4 +1,4 @@
-"""`revealed bench imports`: models written elsewhere, learnt with from end to end.
+"""`revealed bench imports`: models written elsewhere, learned with from end to end.
 
 For every model: contexts are drawn, and costs around the model's own that depend linearly on them;
 the model's decisions under those costs are all that the estimator sees. Ten NETLIB files go through

@@ -1,4 +1,4 @@
-"""Five problems as their owners would write them in CVXPY, each with a parameter to be learnt.
+"""Five problems as their owners would write them in CVXPY, each with a parameter to be learned.
 
 Each function returns the imported model, the value (p,) that its parameter lies around, and the
 margin to learn with: where a part of the objective is known, a margin has to be seen against it.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Loaded(NamedTuple):
-    """What is learnt with."""
+    """What is learned with."""
 
     model: ImportedModel
     around: np.ndarray
@@ -53,7 +53,7 @@ def transport() -> Loaded:
 
 
 def production() -> Loaded:
-    """Best use of four machines for ten products: values, in a problem that is maximised."""
+    """Best use of four machines for ten products: values, in a problem that is maximized."""
     import cvxpy as cp
 
     from revealed.importers import from_cvxpy

@@ -240,7 +240,7 @@ def _erm_table(rows: list[Row]) -> Table:
         for row in rows
     ]
     note = "As many iterations of each. Below 1, gradient descent has got further than POCS."
-    return Table("First-order minimisation of the same loss", headings, lines, 1, note)
+    return Table("First-order minimization of the same loss", headings, lines, 1, note)
 
 
 def _kind(row: Row) -> str:

@@ -296,7 +296,7 @@ portfolios and neither returns nor the covariance that came. Ours may add noise 
 returns, scattered like the known covariance, and average: the portfolio in hindsight is then
 explained in part by luck, so that stocks which swing need no high returns to be among the winners.
 
-All learners have a ridge on the model of returns and a shrinkage of covariances towards their
+All learners have a ridge on the model of returns and a shrinkage of covariances toward their
 diagonal. Ours are fits of `InverseRegressor` to the minimum of the loss; the implicit ones descend
 with Adam, in two sizes of step. Ours have six ridges instead of three ridges times two steps, so
 that all who see portfolios choose among as many settings but for noise; a share of the mix that

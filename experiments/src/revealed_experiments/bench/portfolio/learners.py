@@ -2,7 +2,7 @@
 
     returns   c_j = theta . features_j          covariance   known, or   Q = sum_k a_k estimate_k
 
-Validation chooses how much of a ridge holds theta back, and how far covariances shrink towards
+Validation chooses how much of a ridge holds theta back, and how far covariances shrink toward
 their diagonal; the ranges are the same for all who descend.
 
 Letters: T periods, n assets, p features, K covariance estimates.
@@ -56,7 +56,7 @@ class Samples:
         return self.risk if self.estimates is None else self.estimates[:, YEAR]
 
     def shrunk(self, share: float) -> Samples:
-        """With every estimate moved towards the variances alone by a share of the way."""
+        """With every estimate moved toward the variances alone by a share of the way."""
         if self.estimates is None or not share:
             return self
         alone = self.estimates[:, [VARIANCES]]

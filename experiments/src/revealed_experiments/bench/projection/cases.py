@@ -89,7 +89,7 @@ class Family:
 
 
 def grid(side: int) -> Family:
-    """Shortest paths on a square grid; 5x5 is the paper's right-down one, the rest 8-neighbour."""
+    """Shortest paths on a square grid; 5x5 is the paper's right-down one, the rest 8-neighbor."""
     from revealed.problems import grid_shortest_path
 
     if side == 5:

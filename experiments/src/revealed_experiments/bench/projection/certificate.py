@@ -53,7 +53,7 @@ def residual(case: Case, i: int, point: np.ndarray, v: np.ndarray, mu: np.ndarra
     excess = mu_used - np.where(case.row_active[i], case.margin, 0.0)
     gap = abs(float(v @ lean_eq - excess @ lean_ub)) / yard**2
     size = _row_lengths(case.A_ub)
-    # An active row may be leant on from inside, but then its multiplier stays at the margin.
+    # An active row may be leaned on from inside, but then its multiplier stays at the margin.
     slack = np.minimum(np.maximum(-lean_ub / size, 0.0), excess * size)
     slant_ub = np.where(case.row_active[i], np.maximum(lean_ub / size, slack), 0.0)
     slant_eq = np.abs(lean_eq) / _row_lengths(case.A_eq)

@@ -1,6 +1,6 @@
 """DAQP called directly: a dense dual active-set method.
 
-Rough figures in the comments: 12x12 grid with 8 neighbours (144 rows, 1012 columns), cold.
+Rough figures in the comments: 12x12 grid with 8 neighbors (144 rows, 1012 columns), cold.
 """
 
 from __future__ import annotations

@@ -60,9 +60,9 @@ def dual_form(case: Case, costs: np.ndarray | None = None) -> DualForm:
     state, active = case.entry_state, case.row_active
     at_lower, at_upper = state == EntryState.AT_LOWER, state == EntryState.AT_UPPER
     fixed = state == EntryState.FIXED
-    towards = at_lower.astype(float) - at_upper - active.astype(float) @ case.A_ub
+    toward = at_lower.astype(float) - at_upper - active.astype(float) @ case.A_ub
     return DualForm(
-        linear=np.ascontiguousarray(costs - case.margin * towards),
+        linear=np.ascontiguousarray(costs - case.margin * toward),
         lower=np.where(at_lower | fixed, 0.0, -np.inf),
         upper=np.where(at_upper | fixed, 0.0, np.inf),
         row_upper=np.where(active, 0.0, np.inf),

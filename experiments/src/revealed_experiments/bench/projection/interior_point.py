@@ -1,6 +1,6 @@
-"""PIQP and Clarabel called directly: interior-point methods, one factorisation for every step.
+"""PIQP and Clarabel called directly: interior-point methods, one factorization for every step.
 
-Rough figures in the comments: 12x12 grid with 8 neighbours (144 rows, 1012 columns), cold.
+Rough figures in the comments: 12x12 grid with 8 neighbors (144 rows, 1012 columns), cold.
 """
 
 from __future__ import annotations

@@ -214,12 +214,12 @@ def _print(rows: list[dict[str, Any]], counts: dict[str, int], path: Path) -> No
         table.add_column(heading, justify="right")
     for row in rows:
         for name, entry in row["ours"].items():
-            colour = "green" if entry["right"] else "yellow"
+            color = "green" if entry["right"] else "yellow"
             mark = "[red]FALSE CLAIM[/] " if entry["false_claim"] else ""
             table.add_row(
                 row["problem"] if name == "auto" else "",
                 name,
-                f"{mark}[{colour}]{entry['status']}[/]",
+                f"{mark}[{color}]{entry['status']}[/]",
                 str(row["rows"]),
                 str(row["columns"]),
                 str(row["active_rows"]),

@@ -1,6 +1,6 @@
-"""OSQP called directly: an operator-splitting method that keeps its factorisation.
+"""OSQP called directly: an operator-splitting method that keeps its factorization.
 
-Rough figures in the comments: 12x12 grid with 8 neighbours (144 rows, 1012 columns), cold.
+Rough figures in the comments: 12x12 grid with 8 neighbors (144 rows, 1012 columns), cold.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from .forms import compact_form, dual_form, hessian
 
 
 class OsqpDirect:
-    """OSQP, factorised once; the state of an instance enters by its bounds.
+    """OSQP, factorized once; the state of an instance enters by its bounds.
 
     Without Ruiz scaling, since the matrices of both forms are already of size 1 on the grids, and
     without polishing, which costs 0.4 ms here and brings nothing at these tolerances. Which form
     and step size win changes from case to case by up to 3 times: both are candidates. In the warm
-    regime each instance starts from its own previous solution (0.67 ms; keeping a factorised
+    regime each instance starts from its own previous solution (0.67 ms; keeping a factorized
     solver for every instance gave 0.64 ms at best and needs B times the memory).
     """
 

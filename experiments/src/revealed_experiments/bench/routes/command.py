@@ -1,6 +1,6 @@
 """`revealed bench routes`: what drivers' routes tell about the costs of roads.
 
-Costs of moves between road links are learnt from the routes of a training table, each with its own
+Costs of moves between road links are learned from the routes of a training table, each with its own
 origin and destination, and judged on the routes of another: beside the shortest by length, a
 recursive logit and a path-size logit with the same features. The loss is chosen on a part of the
 training table; nothing is chosen on the test table.
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--map",
         type=Path,
         default=Path("docs/routes.png"),
-        help="map of the learnt costs to draw (%(default)s)",
+        help="map of the learned costs to draw (%(default)s)",
     )
 
 

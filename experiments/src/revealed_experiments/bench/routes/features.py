@@ -18,7 +18,7 @@ RANK = {"primary": 3, "secondary": 2, "tertiary": 1}
 MAIN = 2
 """Rank from which on a road counts as a main road."""
 MANY_LANES = 3
-HUNDRED_METRES = 100.0
+HUNDRED_METERS = 100.0
 JUNCTION = 0.5
 """Added to the length of a move (in 100 m) for the unit in which its cost may vary."""
 
@@ -31,7 +31,7 @@ class MoveFeatures:
     per_length: np.ndarray
     """(p,) whether a feature is counted for every 100 m, not once a move."""
     own: np.ndarray
-    """(p,) whether a feature stands for one link alone; only such coefficients are penalised."""
+    """(p,) whether a feature stands for one link alone; only such coefficients are penalized."""
     values: np.ndarray
     """(M, p)"""
 
@@ -76,7 +76,7 @@ def with_own_costs(features: MoveFeatures, network: RoadNetwork) -> MoveFeatures
 
 def _of_links(network: RoadNetwork, entered: np.ndarray, rank: np.ndarray) -> dict:
     """Of the link entered, for every 100 m of it."""
-    length = network.length[entered] / HUNDRED_METRES
+    length = network.length[entered] / HUNDRED_METERS
     return {
         "length": length,
         "on primary roads": length * (rank == RANK["primary"]),

@@ -70,13 +70,13 @@ class RecursiveLogit:
         if not np.isfinite(self(start)[0]):
             raise InputError("The recursive logit needs a start with larger costs.")
         done = minimize(
-            self._penalised, start, args=(ridge * self._own,), jac=True, method="L-BFGS-B",
+            self._penalized, start, args=(ridge * self._own,), jac=True, method="L-BFGS-B",
             options={"maxiter": max_iter, "ftol": 1e-9, "gtol": 1e-6},
         )  # fmt: skip
         error = None if self._own.any() else self._standard_error(done.x)
         return LogitFit(done.x, -self(done.x)[0], error, int(done.nfev), bool(done.success))
 
-    def _penalised(self, coef: np.ndarray, ridge: np.ndarray) -> tuple[float, np.ndarray]:
+    def _penalized(self, coef: np.ndarray, ridge: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = self(coef)
         if not np.isfinite(value):
             return 1e10, gradient

@@ -1,4 +1,4 @@
-"""A map of what was learnt: the cost of a metre on every link, and a trip where it matters."""
+"""A map of what was learned: the cost of a meter on every link, and a trip where it matters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from revealed.datasets.routes import Routes
 from .command import LENGTH, OURS
 
 CHEAP, DEAR = 0.7, 2.5
-"""Ends of the colour scale, in metres for each metre."""
+"""Ends of the color scale, in meters for each meter."""
 
 
 def draw_map(path: Path, study: Any) -> None:
@@ -22,7 +22,7 @@ def draw_map(path: Path, study: Any) -> None:
     network = study.network
     figure = Figure(figsize=(12, 6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _draw_costs(figure, left, network, cost_of_a_metre(network, study.own_costs()))
+    _draw_costs(figure, left, network, cost_of_a_meter(network, study.own_costs()))
     _draw_trip(right, study)
     for axes in (left, right):
         axes.set_aspect(1 / np.cos(np.radians(network.position[:, 1].mean())))
@@ -31,7 +31,7 @@ def draw_map(path: Path, study: Any) -> None:
     figure.savefig(path, dpi=110)
 
 
-def cost_of_a_metre(network: Any, costs: np.ndarray) -> np.ndarray:
+def cost_of_a_meter(network: Any, costs: np.ndarray) -> np.ndarray:
     """(L,) the cost of the cheapest move into each link, over its length; inf where none leads."""
     least = np.full(network.n_links, np.inf)
     np.minimum.at(least, network.moves[:, 1], costs)
@@ -62,7 +62,7 @@ def _draw_costs(figure: Any, axes: Any, network: Any, rate: np.ndarray) -> None:
     bar = figure.colorbar(lines, ax=axes, shrink=0.6, ticks=ticks, extend="both")
     bar.set_ticklabels([f"{tick:g}" for tick in ticks])
     bar.minorticks_off()
-    axes.set_title("Learnt cost of a metre, by the cheapest way onto the link")
+    axes.set_title("Learned cost of a meter, by the cheapest way onto the link")
 
 
 def _frame(axes: Any, network: Any) -> None:
@@ -86,13 +86,13 @@ def _draw_trip(axes: Any, study: Any) -> None:
     judge = study.judge_of_test
     shortest = judge.cheapest(study.features.values[:, 0])[judge.trip[i]]
     drawn = (
-        ("what the driver did, and the cheapest at learnt costs", "#1b7837", _links(test, i), 5.0),
+        ("what the driver did, and the cheapest at learned costs", "#1b7837", _links(test, i), 5.0),
         ("shortest by length", "#d6604d", _entered(network, shortest), 2.0),
     )
-    for label, colour, links, width in drawn:
+    for label, color, links, width in drawn:
         axes.add_collection(
             LineCollection(
-                list(_lines(network, links)), colors=colour, linewidths=width, label=label
+                list(_lines(network, links)), colors=color, linewidths=width, label=label
             )
         )
     _frame(axes, network)
@@ -101,7 +101,7 @@ def _draw_trip(axes: Any, study: Any) -> None:
 
 
 def _telling_trip(study: Any) -> int:
-    """The route that the learnt costs get right and length gets wrong by most."""
+    """The route that the learned costs get right and length gets wrong by most."""
     right, wrong = study.scores[OURS].exact, study.scores[LENGTH].links
     return int(np.argmin(np.where(right, wrong, 2.0)))
 

@@ -1,6 +1,6 @@
 """Link costs from routes by projection, through the estimator: features in, coefficients out.
 
-Costs are c = length + features @ coef, so a coefficient is in metres and no scale is left open.
+Costs are c = length + features @ coef, so a coefficient is in meters and no scale is left open.
 Distances are relative: the cost of a move counts in units of its length plus 50 m (`scale`), so the
 long may change by more than the short, and the margin is a share of length too.
 

@@ -15,9 +15,9 @@ between ends that some training route shares. Nobody is told what a link costs.
 **The model.** A state is a link, a decision a path of moves from the first link to the last: so a
 left turn can cost more than a right one. The cost of a move is linear in what a driver can see of
 it (length, road class, turn, roads crossed), with the same coefficients everywhere; that of length
-is 1, so that every other one reads as metres. Every model is fitted twice: with these *named
+is 1, so that every other one reads as meters. Every model is fitted twice: with these *named
 features only*, and with a cost of its own for each link besides (a fixed effect, shrunk by a ridge
-that validation routes choose), for what no map tells. A cost below one metre counts as one metre
+that validation routes choose), for what no map tells. A cost below one meter counts as one meter
 ({floor} moves). How often a link is used (the column `cnt`) is not looked at.
 
 **The loss** was chosen among those below on {validation:,} training routes that were held back:
@@ -54,7 +54,7 @@ recursive logit: {recursive_wall:.0f} and {recursive_cpu:.0f}, its ridge
 {path_size_wall:.0f} and {path_size_cpu:.0f}. The machine had {cores} cores and a load of {load:.1f}
 from others.
 
-![Learnt cost of each metre of road, and two routes]({map})
+![Learned cost of each meter of road, and two routes]({map})
 """
 
 
@@ -127,19 +127,19 @@ def _coefficients(content: dict[str, Any]) -> Table:
             [
                 row["feature"],
                 f"a {row['unit']}",
-                f"{row['metres']:+.0f}",
+                f"{row['meters']:+.0f}",
                 "given" if given else f"{row['standard_error']:.1f}",
                 "" if given else f"{row['low']:+.0f} to {row['high']:+.0f}",
                 "" if given else _sign(row),
                 f"{row['with_own_costs']:+.0f}",
-                f"{row['recursive_metres']:+.0f}",
-                f"{row['path_size_metres']:+.0f}",
+                f"{row['recursive_meters']:+.0f}",
+                f"{row['path_size_meters']:+.0f}",
             ]
         )
-    headings = ["feature", "for", "metres", "std. error", "95% interval", "drivers",
+    headings = ["feature", "for", "meters", "std. error", "95% interval", "drivers",
                 "with own costs", "recursive logit", "path-size logit"]  # fmt: skip
     note = (
-        "What a feature is worth in metres of length: extra metres for each 100 m on such a road, "
+        "What a feature is worth in meters of length: extra meters for each 100 m on such a road, "
         "or for each such move. Effects add up: a left turn off a main road costs its own and that "
         "of a left turn. Standard errors: {draws} bootstrap draws of {size:,} routes, each fitted "
         "from the beginning, scaled to the whole table; given the loss that was chosen. `avoid`, "

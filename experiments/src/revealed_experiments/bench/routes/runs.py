@@ -16,7 +16,7 @@ from revealed.datasets.routes import RoadNetwork, Routes
 
 from .command import LENGTH, NAMED, OURS, PATH_SIZE, RECURSIVE, SAMPLED
 from .errors import Errors, bootstrap
-from .features import HUNDRED_METRES, MoveFeatures, move_features, with_own_costs
+from .features import HUNDRED_METERS, MoveFeatures, move_features, with_own_costs
 from .logit import LogitFit, RecursiveLogit, sample_routes
 from .ours import Fit, Setting, fit_projection, start_of
 from .pathsize import PathSizeLogit, choice_sets, most_probable
@@ -235,7 +235,7 @@ class Study:
         }
 
     def own_costs(self) -> np.ndarray:
-        """(M,) learnt costs of all moves, in 100 m."""
+        """(M,) learned costs of all moves, in 100 m."""
         return self.features_own.values @ self.fit_own.coef
 
     def _gains(self) -> dict[str, Any]:
@@ -247,22 +247,22 @@ class Study:
         }
 
     def _coefficients(self) -> list[dict[str, Any]]:
-        """In metres: what a feature is worth in length."""
+        """In meters: what a feature is worth in length."""
         fit, errors, other = self.fit, self.errors, self.recursive
         assert other.standard_error is not None
         return [
             {
                 "feature": name,
                 "unit": "100 m" if self.features.per_length[k] else "move",
-                "metres": HUNDRED_METRES * fit.coef[k],
-                "standard_error": HUNDRED_METRES * errors.standard_error[k],
-                "low": HUNDRED_METRES * errors.low[k],
-                "high": HUNDRED_METRES * errors.high[k],
-                "with_own_costs": HUNDRED_METRES * self.fit_own.coef[k],
-                "recursive_metres": HUNDRED_METRES * other.coef[k] / other.coef[0],
+                "meters": HUNDRED_METERS * fit.coef[k],
+                "standard_error": HUNDRED_METERS * errors.standard_error[k],
+                "low": HUNDRED_METERS * errors.low[k],
+                "high": HUNDRED_METERS * errors.high[k],
+                "with_own_costs": HUNDRED_METERS * self.fit_own.coef[k],
+                "recursive_meters": HUNDRED_METERS * other.coef[k] / other.coef[0],
                 "recursive_coef": other.coef[k],
                 "recursive_standard_error": other.standard_error[k],
-                "path_size_metres": HUNDRED_METRES * self.path_size[k] / self.path_size[0],
+                "path_size_meters": HUNDRED_METERS * self.path_size[k] / self.path_size[0],
             }
             for k, name in enumerate(self.features.names)
         ]

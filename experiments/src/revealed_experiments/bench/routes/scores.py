@@ -13,7 +13,7 @@ import numpy as np
 from revealed.datasets.routes import Routes
 
 FLOOR = 0.01
-"""The least cost of a move, in the units of its features: one metre. A driver cannot gain by
+"""The least cost of a move, in the units of its features: one meter. A driver cannot gain by
 driving in circles, and the shortest-path oracle stays with Dijkstra."""
 MEASURES = ("links", "found", "exact")
 DRAWS = 2000

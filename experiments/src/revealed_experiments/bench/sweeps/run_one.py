@@ -205,7 +205,7 @@ def _train(config: RunConfig, data: DataSet, model: Any, watch: Watch) -> tuple[
     if config.optimiser == "pocs":
         if name != "projection" or options.get("power", 2) != 2:
             raise InputError(
-                "POCS minimises the squared distance to the sets and nothing else; "
+                "POCS minimizes the squared distance to the sets and nothing else; "
                 f"the method {config.method!r} needs another optimiser."
             )
         return model, pocs(*given, max_iter=config.epochs, tol=0.0, threads=1, monitor=watch)
@@ -260,7 +260,7 @@ def _beyond_bounds(model: Any, data: DataSet) -> bool:
 
     try:
         costs = model.predict_cost(data.train.contexts)
-    except Exception:  # it had not learnt anything yet
+    except Exception:  # it had not learned anything yet
         return False
     return not bool((np.abs(costs) <= LARGEST).all())
 

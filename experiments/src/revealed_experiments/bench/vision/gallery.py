@@ -1,4 +1,4 @@
-"""A few test pictures with what was decided there, what was learnt, and what follows from it.
+"""A few test pictures with what was decided there, what was learned, and what follows from it.
 
     DIR/gallery/<part>.json    {"part", "grid": [rows, cols], "samples": [{"image", "true_cells",
                                "observed", "methods": [{"label", "cells", "predicted"}]}]}
@@ -130,12 +130,12 @@ def _shown(runs: Sequence[Run]) -> list[Run]:
 
 
 def png(image: np.ndarray) -> bytes:
-    """A picture (H, W, C) uint8, grey or in colours, as a PNG file."""
+    """A picture (H, W, C) uint8, gray or in colors, as a PNG file."""
     height, width, channels = image.shape
     lines = np.zeros((height, 1 + width * channels), np.uint8)  # each begins with its filter: none
     lines[:, 1:] = image.reshape(height, -1)
-    colours = {1: 0, 3: 2}[channels]
-    head = struct.pack(">IIBBBBB", width, height, 8, colours, 0, 0, 0)
+    colors = {1: 0, 3: 2}[channels]
+    head = struct.pack(">IIBBBBB", width, height, 8, colors, 0, 0, 0)
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
 

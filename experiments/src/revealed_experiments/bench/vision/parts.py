@@ -1,4 +1,4 @@
-"""The experiments of `revealed bench vision` as tables: what is learnt from, by whom, with what.
+"""The experiments of `revealed bench vision` as tables: what is learned from, by whom, with what.
 
 The paper's section 7 on data of our own: maps with shortest paths, boards of digits with perfect
 matchings. Each method first chooses its optimiser and step by its decisions on validation data: the

@@ -146,7 +146,7 @@ class Material:
         return build_model(kind, self.data.problem, channels=channels, seed=config.seed)
 
     def used(self, config: RunConfig, model: nn.Module) -> nn.Module:
-        """The network as it is used once it has learnt: as it is, or seen from all sides."""
+        """The network as it is used once it has learned: as it is, or seen from all sides."""
         from ...vision import Averaged
 
         if not config.model.get("averaged"):

@@ -36,7 +36,7 @@ class Choice:
 def choose(
     parts: Sequence[Part], choosing: Choosing, given: Picks, folder: Path, where: Where
 ) -> Choice:
-    """Optimiser and step of each method: as given, else by trying."""
+    """Optimizer and step of each method: as given, else by trying."""
     open_parts = [_without(part, given) for part in parts]
     _warm_up(parts, where)
     trials = _try(open_parts, choosing, folder, where)

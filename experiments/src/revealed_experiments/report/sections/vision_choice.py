@@ -80,7 +80,7 @@ def _ways(settings: dict[str, Any]) -> dict[str, str]:
             )
     chosen += "."
     given = (
-        "Optimisers and steps were not tried here but given to the sweep in a file (--steps), as "
+        "Optimizers and steps were not tried here but given to the sweep in a file (--steps), as "
         "another sweep had chosen them."
     )
     return {"chosen": chosen, "given": given}
@@ -97,7 +97,7 @@ def _chosen(entries: dict[str, list[Entry]]) -> SortTable:
         cells: list[Cell | str] = [method_cell(first, badge=True)]
         cells += [_choice(by_part[part]) if part in by_part else NONE for part in entries]
         rows.append(Row(cells, row_class(first)))
-    return SortTable("Optimiser and step of each method", columns, rows)
+    return SortTable("Optimizer and step of each method", columns, rows)
 
 
 def _choice(entry: Entry) -> str:

@@ -42,8 +42,8 @@ def _album(study: Study, gallery: Gallery, album: Album) -> Html:
     samples = [
         sample_tiles(sample, f"{name}-{k}", styles) for k, sample in enumerate(album.samples[:MOST])
     ]
-    colours = {label: style.colour for label, style in styles.items()}
-    files = gallery.save(name, lambda: poster(album, colours, MOST))
+    colors = {label: style.color for label, style in styles.items()}
+    files = gallery.save(name, lambda: poster(album, colors, MOST))
     return tag(
         "div",
         tag("h3", task_title(album.part), id=f"album-{slug(album.part)}"),
@@ -57,7 +57,7 @@ def _album(study: Study, gallery: Gallery, album: Album) -> Html:
 def _picks(styles: list[Style]) -> Html:
     buttons = []
     for k, style in enumerate(styles):
-        look = f"--key: {style.colour_variable}"
+        look = f"--key: {style.color_variable}"
         kind = "ours" if style.ours else ""
         swatch = tag("span", class_="swatch dot", style=look, aria_hidden="true")
         pressed = "true" if k == 0 else "false"

@@ -22,7 +22,7 @@ FOLDER = "gallery"
 
 Cell = tuple[int, int]
 Decision = list[list[Cell]]
-"""Chains of neighbouring cells: one for a path, one of two cells for each pair of a matching."""
+"""Chains of neighboring cells: one for a path, one of two cells for each pair of a matching."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ def _album(raw: dict[str, Any]) -> Album:
     samples = [
         Sample(
             matching,
-            _picture(each["image"], grey=matching),
+            _picture(each["image"], gray=matching),
             as_cells(each["true_cells"]),
             decision(each["observed"]),
             [_guess(guess, as_cells, decision) for guess in each["methods"]],
@@ -157,7 +157,7 @@ def _cell(raw: Any, rows: int, cols: int) -> Cell:
     return row, col
 
 
-def _picture(encoded: str, *, grey: bool) -> np.ndarray:
+def _picture(encoded: str, *, gray: bool) -> np.ndarray:
     """The pixels of a PNG; digits are shown as ink on paper, however they were kept."""
     from PIL import Image
 
@@ -166,4 +166,4 @@ def _picture(encoded: str, *, grey: bool) -> np.ndarray:
     if max(image.size) > 4096:
         raise ValueError(f"a picture of {image.size[0]} x {image.size[1]} pixels")
     pixels = np.asarray(image.convert("RGB"))
-    return 255 - pixels if grey and pixels.mean() < 128 else pixels
+    return 255 - pixels if gray and pixels.mean() < 128 else pixels

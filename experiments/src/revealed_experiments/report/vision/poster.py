@@ -9,16 +9,16 @@ import numpy as np
 from ..drawing import tidy
 from ..palette import INK, SOFT
 from .albums import Album, Decision, Sample, extra_cost
-from .tiles import SAME, heat_colours
+from .tiles import SAME, heat_colors
 
 SIDE, GAP, ROW_GAP, TOP = 1.5, 0.06, 0.24, 0.32  # inches
 
 
-def poster(album: Album, colours: dict[str, str], most: int) -> Any:
+def poster(album: Album, colors: dict[str, str], most: int) -> Any:
     """A row for each of the first `most` samples: seen, true, and a column for each method."""
     from matplotlib.figure import Figure
 
-    samples, labels = album.samples[:most], [n for n in album.labels if n in colours]
+    samples, labels = album.samples[:most], [n for n in album.labels if n in colors]
     columns = ["Observed", "True digits" if samples[0].matching else "True costs", *labels]
     size = (len(columns) * (SIDE + GAP), TOP + len(samples) * (SIDE + ROW_GAP))
     figure = Figure(figsize=size)
@@ -27,7 +27,7 @@ def poster(album: Album, colours: dict[str, str], most: int) -> Any:
     for k, name in enumerate(columns):
         x = (k * (SIDE + GAP) + SIDE / 2) / size[0]
         words = {"fontsize": 9, "fontweight": "bold", "ha": "center", "va": "top"}
-        figure.text(x, 1 - 0.08 / size[1], tidy(name, 18), color=colours.get(name, INK), **words)
+        figure.text(x, 1 - 0.08 / size[1], tidy(name, 18), color=colors.get(name, INK), **words)
     return figure
 
 
@@ -39,9 +39,9 @@ def _row(figure: Any, row: int, sample: Sample, columns: list[str]) -> None:
         if k == 0:
             _show(axis, sample, sample.picture, sample.observed)
         elif k == 1:
-            _show(axis, sample, heat_colours(sample.true_cells), sample.observed)
+            _show(axis, sample, heat_colors(sample.true_cells), sample.observed)
         elif guess := guesses.get(name):
-            picture = sample.picture if guess.cells is None else heat_colours(guess.cells)
+            picture = sample.picture if guess.cells is None else heat_colors(guess.cells)
             _show(axis, sample, picture, guess.predicted)
             extra = extra_cost(sample, guess.predicted)
             words = f"+{100 * extra:.2g} %" if extra > SAME else "optimal"

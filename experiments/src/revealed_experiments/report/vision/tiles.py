@@ -43,7 +43,7 @@ def sample_tiles(sample: Sample, name: str, styles: dict[str, Style]) -> Html:
         if guess.label in styles:
             hidden = guess.label != next(iter(styles))
             look = {"data_method": styles[guess.label].slug, "hidden": hidden}
-            look["style"] = f"--key: {styles[guess.label].colour_variable}"
+            look["style"] = f"--key: {styles[guess.label].color_variable}"
             tiles += _of_method(sample, guess, frame, name, look)
     truth = frame.image(_heat(sample.true_cells), crisp=True)
     drawn = frame.draw("True costs", [truth, _thin(sample, sample.observed, frame)])
@@ -152,11 +152,11 @@ def _links(decision: Decision) -> set[frozenset[Any]]:
 
 
 def _heat(cells: np.ndarray) -> str:
-    """Costs in colours from dark (cheap) to bright (dear), each sample on a scale of its own."""
-    return _png(heat_colours(cells))
+    """Costs in colors from dark (cheap) to bright (dear), each sample on a scale of its own."""
+    return _png(heat_colors(cells))
 
 
-def heat_colours(cells: np.ndarray) -> np.ndarray:
+def heat_colors(cells: np.ndarray) -> np.ndarray:
     """(r, c, 3) uint8; a few extreme cells must not flatten the rest."""
     from matplotlib import colormaps
 
