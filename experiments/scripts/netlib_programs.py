@@ -124,7 +124,7 @@ def main() -> int:
     slowest = max(record["seconds"] for record in records)
     print(f"{len(records)} programs, the slowest in {slowest:.2f} s; not right: {wrong or 'none'}")
     if args.json:
-        args.json.write_text(json.dumps(records, indent=1) + "\n")
+        args.json.write_text(json.dumps({"programs": records}, indent=1) + "\n")
     return 1 if wrong else 0
 
 

@@ -92,7 +92,7 @@ def kill_saving(folder: Path, kills: int, rng: random.Random) -> str:
 def kill_training(folder: Path, kills: int, rng: random.Random) -> str:
     """A run that is killed goes on, and comes to the same weights as one that is not."""
     (Z, sets), last = routes(), 0
-    erm(LinearModel(), Z, sets, epochs=1, **SETTINGS)  # so that no writer waits for compiled code
+    erm(LinearModel(), Z, sets, max_epochs=1, **SETTINGS)  # so that no writer waits for compiled code
 
     def write(say: Callable[[int], None]) -> None:
         whole = checkpoint.save
@@ -102,7 +102,7 @@ def kill_training(folder: Path, kills: int, rng: random.Random) -> str:
             say(state.facts["epoch"])
 
         checkpoint.save = save
-        erm(LinearModel(), Z, sets, epochs=EPOCHS, checkpoint=folder, **SETTINGS)
+        erm(LinearModel(), Z, sets, max_epochs=EPOCHS, checkpoint=folder, **SETTINGS)
 
     for _ in range(kills):
         said = killed(write, rng.uniform(0.0, 0.2))[0]
@@ -113,7 +113,7 @@ def kill_training(folder: Path, kills: int, rng: random.Random) -> str:
     ends = []
     for place in (folder, folder.with_name("straight")):
         model = LinearModel()
-        erm(model, Z, sets, epochs=last + 1, checkpoint=place, **SETTINGS)
+        erm(model, Z, sets, max_epochs=last + 1, checkpoint=place, **SETTINGS)
         ends.append(model.coef)
     assert (ends[0] == ends[1]).all()
     return f"{last} epochs, and the weights of a run that was never killed"

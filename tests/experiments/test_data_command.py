@@ -39,7 +39,7 @@ def test_boards_take_their_own_options(tmp_path, capsys):
     "options, words",
     [
         (["terrain", "--side", "41"], "must be 3 to 40"),
-        (["terrain", "--sizes", "-1", "0", "0"], "three whole numbers"),
+        (["terrain", "--sizes", "-1", "0", "0"], "whole number of at least 1, got '-1'"),
         (["boards", "--digits", "nowhere"], 'must be "sklearn"'),
         (["boards", "--side", "3"], "even"),
     ],

@@ -268,7 +268,7 @@ def test_legend_brings_one_method_out(screen):
     screen.run("document.head.append(Object.assign(document.createElement('style'), "
                "{textContent: '* { transition: none !important; }'}))")  # fmt: skip
     everyone = set(screen.run(shown))
-    assert len(everyone) == 13
+    assert len(everyone) == 14
     key = "#paper-path-curves .key"
     screen.click(key)
     name = screen.run(f"document.querySelector('{key}').dataset.series")

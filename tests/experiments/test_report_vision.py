@@ -100,7 +100,7 @@ def test_steps_that_were_given_are_not_called_chosen(tmp_path):
     folder = write_vision(tmp_path, runs, albums=False)
     path = folder / "sweep.json"
     sweep = json.loads(path.read_text("utf-8"))
-    chosen, given = "ach method chose its optimiser", "ptimisers and steps were not tried here"
+    chosen, given = "ach method chose its optimizer", "ptimizers and steps were not tried here"
     for steps, said, unsaid in (
         (("given", "given"), [f"O{given}"], [chosen]),
         (("given", "chosen"), [f"On terrain 6x6: o{given}", f"On matching 4x4: e{chosen}"], []),

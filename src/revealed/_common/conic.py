@@ -8,9 +8,11 @@ diagonal.
 
 from __future__ import annotations
 
+import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -126,22 +128,31 @@ def solve_conic(
 
 
 def _interruptible(solver: Any) -> Any:
-    """Solve, and end at the next iteration on Ctrl+C: Python handles the signal in the call that
-    Clarabel makes there, if this is the main thread; else `in_threads` says when to stop."""
+    """Solve, and end at the next iteration on Ctrl+C in the main thread; in other threads
+    `in_threads` says when to stop."""
     stop: threading.Event = getattr(_here, "stop", None) or threading.Event()
-
-    def ends(_: Any) -> bool:
-        try:
-            return stop.is_set()
-        except KeyboardInterrupt:
-            stop.set()
-            return True
-
-    solver.set_termination_callback(ends)
-    answer = None if stop.is_set() else solver.solve()
+    solver.set_termination_callback(lambda _: stop.is_set())
+    with _interrupt_sets(stop):
+        answer = None if stop.is_set() else solver.solve()
     if stop.is_set():
         raise KeyboardInterrupt
     return answer
+
+
+@contextmanager
+def _interrupt_sets(stop: threading.Event) -> Iterator[None]:
+    """Let Ctrl+C set `stop` instead of raising: an exception raised inside the callback, even
+    before its first line, is printed and lost in compiled code. Handlers of the caller's own, and
+    threads that Python calls no handler in, are left alone."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def solve_best(

@@ -54,7 +54,7 @@ def _rule(study: Study) -> str:
 def _ways(settings: dict[str, Any]) -> dict[str, str]:
     """What is said of steps that were chosen in the sweep, and of those that a file gave."""
     chosen = (
-        "Each method chose its optimiser and step by the decision loss on validation data, which "
+        "Each method chose its optimizer and step by the decision loss on validation data, which "
         "needs no true cost"
     )
     how = settings.get("choosing")
