@@ -92,7 +92,8 @@ def kill_saving(folder: Path, kills: int, rng: random.Random) -> str:
 def kill_training(folder: Path, kills: int, rng: random.Random) -> str:
     """A run that is killed goes on, and comes to the same weights as one that is not."""
     (Z, sets), last = routes(), 0
-    erm(LinearModel(), Z, sets, max_epochs=1, **SETTINGS)  # so that no writer waits for compiled code
+    # Compile first, so that no writer is killed while it waits for the kernel.
+    erm(LinearModel(), Z, sets, max_epochs=1, **SETTINGS)
 
     def write(say: Callable[[int], None]) -> None:
         whole = checkpoint.save
