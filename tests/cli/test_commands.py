@@ -96,34 +96,34 @@ def test_costs_can_be_written_too(tour, tmp_path):
     )
 
 
-def test_explain_tells_held_out_misses_room_and_firmness(tour, capsys):
+def test_explain_tells_held_out_misses_sensitivity_and_intervals(tour, capsys):
     day = "2026-03-03"
     code = main(["explain", str(tour / "model"), *tables(tour), "--rounds", "4", "--sample", day])
     told = words(capsys)
     assert code == 0
-    for heading in ("Held out", "All rows", "Misses", "Room", "Firmness"):
+    for heading in ("Held out", "All rows", "Misses", "Sensitivity", "Intervals"):
         assert heading in told
     assert "of 48 decisions" in told
-    assert f"Room of every cost on {day}" in told
+    assert f"Sensitivity range of every cost on {day}" in told
 
 
-def test_the_room_of_a_cost_is_where_the_decision_changes(tour, capsys):
+def test_a_sensitivity_range_ends_where_the_decision_changes(tour, capsys):
     """Just inside the range the decision is still optimal, just outside it is not."""
     from revealed.cli.explain import cost_ranges
 
     model = load_model(tour / "model")
     costs = model.costs(model.samples.contexts)
     decided = np.asarray(model.plan.problem.solve(costs).x)
-    for room in cost_ranges(model.plan, costs[0], decided[0]):
-        j = model.plan.variables.index(room.variable)
-        for end, way in ((room.low, -1), (room.high, 1)):
+    for found in cost_ranges(model.plan, costs[0], decided[0]):
+        j = model.plan.variables.index(found.variable)
+        for end, way in ((found.low, -1), (found.high, 1)):
             if not np.isfinite(end):
                 continue
             for step, stays in ((-1e-4, True), (1e-3, False)):
                 c = costs[0].copy()
                 c[j] = end + way * step
                 best = float(model.plan.problem.solve(c[None]).objective[0])
-                assert (c @ decided[0] <= best + 1e-7) == stays, (room, way, step)
+                assert (c @ decided[0] <= best + 1e-7) == stays, (found, way, step)
 
 
 def test_a_miss_names_a_cheaper_decision(tour, capsys):

@@ -71,8 +71,8 @@ def test_a_planner_who_maximizes_is_told_of_values(both, capsys):
 
 
 def rows_of(printed):
-    """The table of a sample: by variable, its cost and the two ends of its room."""
-    lines = printed[printed.index("Room of every") :].splitlines()[2:]
+    """The table of a sample: by variable, its cost and the two ends of its range."""
+    lines = printed[printed.index("Sensitivity range of every") :].splitlines()[2:]
     return {line.split()[0]: line.replace("no limit", "inf").split()[2:] for line in lines}
 
 

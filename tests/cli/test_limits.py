@@ -108,7 +108,7 @@ def test_explain_knows_the_tables_and_the_limits_again(folder, capsys):
     assert told["held"]["samples"] == 18
     assert told["all"]["without_decision"] == 0
     assert told["all"]["repeated_share"] >= 0.8
-    assert min(value for value in told["room"] if value is not None) >= -1e-6
+    assert min(value for value in told["sensitivity"] if value is not None) >= -1e-6
 
 
 def test_what_would_have_been_cheaper_obeys_the_limits_of_its_day(folder, capsys):

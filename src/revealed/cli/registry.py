@@ -66,7 +66,7 @@ COMMANDS = {
     ),
     "explain": Command(
         "revealed.cli.commands.explain",
-        "say whether to believe a model: what it explains, what it misses, how firm it is",
+        "say how far to trust a model: what it explains, what it misses, how sure it is",
         "revealed explain model --contexts contexts.csv --decisions decisions.csv",
     ),
     "explore": Command(

@@ -12,7 +12,7 @@ from ...errors import InputError
 from ...optimality.identification import LARGEST
 from ...optimality.sets import OptimalitySet
 from ...projection import project
-from ..explain import Miss, cost_ranges, find_misses, needed, room_inside
+from ..explain import Miss, cost_ranges, find_misses, needed, stable_changes
 from ..store import FittedModel, load_model
 from ..tables.names import did_you_mean, plain_name
 from .cleaning import cleaned
@@ -28,8 +28,8 @@ from .training import loss_of
 if TYPE_CHECKING:
     from ...fit import CoefficientIntervals
 
-ROOM_SAMPLES = 200
-"""Samples whose room is computed: one linear program each."""
+SENSITIVITY_SAMPLES = 200
+"""Explained samples whose sensitivity is computed: one linear program each."""
 GUESSED = 10_000
 """Samples among which a name that was probably meant is looked for."""
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sample",
         type=plain_name,
         metavar="NAME",
-        help="show the room of every cost of this sample",
+        help="show the sensitivity range of every cost of this sample",
     )
     parser.add_argument("--top", type=whole, default=5, metavar="N", help="misses to show (5)")
     parser.add_argument(
@@ -71,14 +71,14 @@ def run(args: argparse.Namespace) -> int:
         **dossier.plain_assumed(),
     }
     misses = _misses(dossier, costs, np.flatnonzero(verdict.solved & ~verdict.as_good))
-    looked = np.flatnonzero(verdict.as_good)[:ROOM_SAMPLES]
-    rooms = room_inside(dossier.plans[looked], costs[looked], dossier.decisions[looked])
+    looked = np.flatnonzero(verdict.as_good)[:SENSITIVITY_SAMPLES]
+    changes = stable_changes(dossier.plans[looked], costs[looked], dossier.decisions[looked])
     small = model.plan.problem.n_variables <= LARGEST
     sure = _coefficients(model, dossier, learn, args) if args.rounds and small else None
     one = None
     if args.sample is not None:
         one = _one_sample(model, dossier, costs, verdict.as_good, args)
-    told = Told(model, dossier, facts, misses, rooms, sure, one)
+    told = Told(model, dossier, facts, misses, changes, sure, one)
     if args.json:
         tell_json(told.plain())
     else:
@@ -142,9 +142,9 @@ def _one_sample(
             "on."
         )
     if explained[b]:
-        with waiting("Room", len(model.plan.variables), quiet=args.json) as step:
-            rooms = cost_ranges(dossier.plans[[b]], costs[b], dossier.decisions[b], step)
-        return OneSample(name, rooms, None)
+        with waiting("Ranges", len(model.plan.variables), quiet=args.json) as step:
+            ranges = cost_ranges(dossier.plans[[b]], costs[b], dossier.decisions[b], step)
+        return OneSample(name, ranges, None)
     sets = OptimalitySet(dossier.plans[[b]].problem, dossier.decisions[[b]], 0.0)
     nearest = np.asarray(project(costs[[b]], sets).point)[0]
     return OneSample(name, None, needed(model.plan, costs[b], dossier.decisions[b], nearest))

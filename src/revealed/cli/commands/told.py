@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._common.words import count
 from ..doctor.finding import some
-from ..explain import Miss, Needed, Room
+from ..explain import Miss, Needed, SensitivityRange
 from ..explain.likeness import apart
 from ..store import FittedModel
 from ..tables.names import listed
@@ -30,11 +30,11 @@ EFFECTS = 24
 
 
 class OneSample(NamedTuple):
-    """The sample that someone asked about: the room of its costs, or, where they do not explain its
-    decision, how they would have to be."""
+    """The sample that someone asked about: the sensitivity ranges of its costs, or, where these do
+    not explain its decision, what they would have to be."""
 
     name: str
-    rooms: list[Room] | None
+    ranges: list[SensitivityRange] | None
     needed: list[Needed] | None
 
 
@@ -46,7 +46,8 @@ class Told:
     dossier: Dossier
     facts: dict[str, Any]
     misses: list[Miss]
-    rooms: np.ndarray
+    changes: np.ndarray
+    """Of all costs at once, that explained decisions stand."""
     sure: CoefficientIntervals | None
     one: OneSample | None
 
@@ -54,11 +55,11 @@ class Told:
         """For JSON. Costs are to be minimized, whatever the planner does."""
         misses = [m._asdict() | {"sample": self.dossier.sample(m.sample)} for m in self.misses]
         maximize = self.model.plan.maximize
-        told = self.facts | {"maximize": maximize, "misses": misses, "room": self.rooms}
+        told = self.facts | {"maximize": maximize, "misses": misses, "sensitivity": self.changes}
         if self.sure is not None:
             told["coefficients"] = self._plain_coefficients(self.sure)
-        if self.one is not None and self.one.rooms is not None:
-            told["ranges"] = [room._asdict() for room in self.one.rooms]
+        if self.one is not None and self.one.ranges is not None:
+            told["ranges"] = [each._asdict() for each in self.one.ranges]
         if self.one is not None and self.one.needed is not None:
             told["needed"] = [line._asdict() for line in self.one.needed]
         return told
@@ -85,7 +86,7 @@ def tell_all(told: Told, top: int) -> None:
     """Print it, `top` of the misses."""
     _tell_shares(told)
     _tell_misses(told, top)
-    _tell_room(told)
+    _tell_sensitivity(told)
     if told.sure is not None:
         _tell_coefficients(told.sure, told.model)
     if told.one is not None:
@@ -151,17 +152,17 @@ def _tell_misses(told: Told, top: int) -> None:
         print(table(["sample", "distance", words.saving, last], rows, 12))
 
 
-def _tell_room(told: Told) -> None:
-    finite, words = told.rooms[np.isfinite(told.rooms)], words_for(told.model.plan)
+def _tell_sensitivity(told: Told) -> None:
+    finite, words = told.changes[np.isfinite(told.changes)], words_for(told.model.plan)
     if not finite.size:
         return
     low, middle, high = np.percentile(finite, [10, 50, 90])
     tell(
-        "Room",
-        f"Explained decisions stay the {words.best} while every {words.cost} changes by less than "
-        f"about {middle:.2g} (half of them; one in ten bears less than {max(low, 0):.2g}, one in "
-        f"ten more than {high:.2g}). The margin asked for was {told.model.margin:g}. With --sample "
-        f"NAME, {words.cost} by {words.cost}.",
+        "Sensitivity",
+        f"Half of the explained decisions stay the {words.best} while no {words.cost} changes by "
+        f"more than {middle:.2g}; one in ten changes at {max(low, 0):.2g}, one in ten holds up to "
+        f"{high:.2g}. The margin of the fit was {told.model.margin:g}. --sample NAME shows the "
+        f"range of each {words.cost}.",
     )
 
 
@@ -251,22 +252,24 @@ def _clearest(sure: CoefficientIntervals, model: FittedModel) -> list[tuple[floa
 
 def _tell_one(one: OneSample, model: FittedModel) -> None:
     words, sign = words_for(model.plan), model.plan.sign
-    if one.rooms is not None:
-        tell("Sample", f"Room of every {words.cost} on {one.name}, the others unchanged:")
-        size = max((abs(room.cost) for room in one.rooms), default=0.0)
+    if one.ranges is not None:
+        tell(
+            "Sample",
+            f"Sensitivity range of every {words.cost} on {one.name}, the others unchanged:",
+        )
+        size = max((abs(each.cost) for each in one.ranges), default=0.0)
         rows = []
-        for room in one.rooms:
-            low, high = sorted((sign * room.low, sign * room.high))
-            figures = (_cost(value, size) for value in (sign * room.cost, low, high))
-            rows.append([room.variable, f"{room.taken:g}", *figures])
+        for each in one.ranges:
+            low, high = sorted((sign * each.low, sign * each.high))
+            figures = (_cost(value, size) for value in (sign * each.cost, low, high))
+            rows.append([each.variable, f"{each.taken:g}", *figures])
         print(table(["variable", "taken", words.cost, "may fall to", "may rise to"], rows, 12))
         return
     lines = one.needed or []
     tell(
         "Sample",
-        f"The decision on {one.name} is not the {words.best} under its {words.costs}, so they have "
-        f"no room. It would be with the nearest {words.costs} that explain it, of which "
-        f"{len(lines):,} are others:",
+        f"The decision on {one.name} is not the {words.best} under its {words.costs}. It would be "
+        f"with the nearest {words.costs} that explain it, of which {len(lines):,} differ:",
     )
     rows = [
         [line.variable, f"{line.taken:g}", f"{sign * line.cost:.4g}", f"{sign * line.nearest:.4g}"]

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
             "Decide for the days to come.",
             f"revealed predict {out}/model --contexts {out}/next_days.csv --out {out}/next.csv",
         ),
-        ("Is it to be believed?", f"revealed explain {out}/model {tables}"),
+        ("Can you trust it?", f"revealed explain {out}/model {tables}"),
     ):
         print(f"  {words}\n    {command}\n")
     print(f"`revealed explore {out}/model` then shows the model in the browser, sample by sample.")

@@ -1,8 +1,8 @@
 """How much costs may change before a decision changes.
 
-A decision x is optimal under c exactly if c lies in the set C(x). The room of a cost is how far it
-is from leaving that set: in the direction of one entry (its range), or in any direction at once
-(the largest margin with which c explains x).
+A decision x is optimal under c exactly if c lies in the set C(x). Its sensitivity is how far c is
+from leaving that set: along one entry (a sensitivity range), or along all entries at once (the
+largest margin with which c explains x).
 
 Letters: n variables.
 """
@@ -21,7 +21,7 @@ from ...problems.solution import SolveStatus
 from ..plans import Plan
 
 
-class Room(NamedTuple):
+class SensitivityRange(NamedTuple):
     """The range of one variable's cost within which the decision stays optimal."""
 
     variable: str
@@ -54,8 +54,9 @@ def needed(plan: Plan, cost: np.ndarray, decision: np.ndarray, nearest: np.ndarr
     ]
 
 
-def room_inside(plan: Plan, costs: np.ndarray, decisions: np.ndarray) -> np.ndarray:
-    """(B,): the largest margin with which each cost explains its decision; negative if none."""
+def stable_changes(plan: Plan, costs: np.ndarray, decisions: np.ndarray) -> np.ndarray:
+    """(B,): how much all costs may change at once before the decision does: the largest margin
+    with which they explain it, negative if they do not."""
     return np.asarray(OptimalitySet(plan.problem, decisions, 0.0).max_margin(costs))
 
 
@@ -64,16 +65,17 @@ def cost_ranges(
     cost: np.ndarray,
     decision: np.ndarray,
     step: Callable[[int], None] = lambda k: None,
-) -> list[Room]:
+) -> list[SensitivityRange]:
     """For each variable, the range of its cost, the others unchanged, in which the decision stays
-    optimal. Two small linear programs a variable; `step` is called after each."""
+    optimal. Two small linear programs for each variable; `step` is called after each."""
     sets = OptimalitySet(plan.problem, decision[None], 0.0)
-    rooms = []
+    ranges = []
     for j, name in enumerate(plan.variables):
         low, high = (_farthest(sets, cost, j, way) for way in (-1.0, 1.0))
-        rooms.append(Room(name, float(decision[j]), float(cost[j]), cost[j] - low, cost[j] + high))
+        own = float(cost[j])
+        ranges.append(SensitivityRange(name, float(decision[j]), own, own - low, own + high))
         step(j + 1)
-    return rooms
+    return ranges
 
 
 def _farthest(sets: OptimalitySet, cost: np.ndarray, j: int, way: float) -> float:
