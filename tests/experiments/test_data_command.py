@@ -39,7 +39,6 @@ def test_boards_take_their_own_options(tmp_path, capsys):
     "options, words",
     [
         (["terrain", "--side", "41"], "must be 3 to 40"),
-        (["terrain", "--sizes", "-1", "0", "0"], "whole number of at least 1, got '-1'"),
         (["boards", "--digits", "nowhere"], 'must be "sklearn"'),
         (["boards", "--side", "3"], "even"),
     ],
@@ -49,6 +48,13 @@ def test_wrong_wishes_get_a_sentence(tmp_path, capsys, options, words):
     assert cli.main(["data", *options, "--out", str(tmp_path), "--jobs", "1"]) == 2
     assert words in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_size_below_one_is_refused_with_the_options(tmp_path, capsys):
+    with pytest.raises(SystemExit) as left:
+        cli.main(["data", "terrain", "--sizes", "-1", "0", "0", "--out", str(tmp_path)])
+    assert left.value.code == 2
+    assert "expected a whole number of at least 1, got '-1'" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_there_is_replaced_on_request_only(tmp_path, capsys):

@@ -68,7 +68,7 @@ def exchanged(pictures, cells):
 
 def test_the_words_are_about_the_views_there_are():
     assert tuple(IN_WORDS) == VIEWS
-    assert all(by.keys() == {"terrain", "digit_boards"} for by in IN_WORDS.values())
+    assert all(by.keys() == {"terrain", "warcraft", "digit_boards"} for by in IN_WORDS.values())
 
 
 @pytest.mark.parametrize("name", GRIDS)

@@ -1,8 +1,8 @@
 """Projections onto sets of parameters: nothing is called solved or empty that is not, whatever the
 units of rows, columns and features. `python experiments/scripts/claims_sets.py` runs thousands."""
 
-import sys
 from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_hostile_sets_meet_no_false_claim(method, most, record_property):
 
 
 def test_floating_point_alone_claims_nothing_false_either(monkeypatch, record_property):
-    module = sys.modules["revealed.projection.parametric.dispatch"]
+    module = import_module("revealed.projection.parametric.dispatch")
     monkeypatch.setattr(module, "settle_exactly", lambda *_: None)
     wrong, share = false_claims(range(400, 700))
     record_property("not answered", f"{share:.1%}")
@@ -44,7 +44,7 @@ def test_floating_point_alone_claims_nothing_false_either(monkeypatch, record_pr
 
 
 def test_without_proof_some_claims_would_be_false(monkeypatch):
-    module = sys.modules["revealed.projection.parametric.dispatch"]
+    module = import_module("revealed.projection.parametric.dispatch")
     monkeypatch.setattr(module._Answer, "prove", lambda *_, **__: None)
     assert false_claims(range(400))[0], "the sets are not hostile any more"
 

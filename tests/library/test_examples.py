@@ -43,6 +43,7 @@ def test_there_is_one_for_each_problem():
         "route_choice",
         "several_processes",
         "shortest_path",
+        "tours",
     ]
 
 

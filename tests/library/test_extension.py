@@ -16,6 +16,7 @@ import torch
 
 import revealed as rv
 from revealed.fit import LinearModel, pocs
+from revealed.fit.solvers import SOLVERS
 from revealed.optimality.protocol import PROJECTORS, READERS, CostSet
 from revealed.problems.protocol import ORACLES, Problem
 
@@ -171,7 +172,8 @@ def test_the_loss_trains_on_it(case, as_sets):
 def test_the_estimator_learns_it_and_is_kept(case, solver):
     problem, Z, _, X, simplex = case
     ridge, steps = {"lbfgs": (0.1, 500), "pocs": (0.0, 30)}[solver]
-    options = {"solver": solver, "noise": 0.0, "ridge": ridge, "max_iter": steps}
+    method = SOLVERS[solver](max_iter=steps)
+    options = {"solver": method, "noise": 0.0, "ridge": ridge}
     own = rv.InverseRegressor(problem, **options).fit(Z, X)
     known = rv.InverseRegressor(simplex, **options).fit(Z, X)
     last, expected = own.history_.rows[-1]["loss"], known.history_.rows[-1]["loss"]

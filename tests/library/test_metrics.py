@@ -368,7 +368,9 @@ def test_constraints_of_their_own_and_slices():
 def test_summary_is_the_means(grid):
     problem, _, C, true, X = grid
     got = metrics.summary(problem, costs=C, decisions=X, true_costs=true)
-    for metric in PER_INSTANCE[:5]:
+    for metric in PER_INSTANCE[:6]:
+        if metric is metrics.relative_suboptimality:  # needs projections of its own
+            continue
         expected = metric(problem, costs=C, decisions=X).mean()
         assert got[metric.__name__] == pytest.approx(expected)
     sets = rv.OptimalitySet(problem, X)
@@ -458,10 +460,10 @@ def test_beyond_linear_programs_only_what_makes_sense_is_measured():
     inside = metrics.in_set(problem, costs=C, decisions=X, margin=0.0, tol=1e-6)
     np.testing.assert_array_equal(inside, [1.0, 1.0])
     for metric in (metrics.suboptimality, metrics.suboptimality_loss, metrics.accuracy):
-        with pytest.raises(rv.InputError, match="needs a LinearProgram"):
+        with pytest.raises(rv.InputError, match="needs a problem of such costs"):
             metric(problem, **given)
     for metric in (metrics.estimate_loss, metrics.relative_regret, metrics.optimal):
-        with pytest.raises(rv.InputError, match="needs a LinearProgram"):
+        with pytest.raises(rv.InputError, match="needs a problem of such costs"):
             metric(problem, **given, true_costs=C)
 
 

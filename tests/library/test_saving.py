@@ -104,6 +104,7 @@ def test_a_model_in_the_words_of_an_earlier_version_is_read(tmp_path):
     solver["lr_decay"] = solver.pop("schedule")
     for row in index["estimator"]["history"][:-1]:
         row["step"] = row.pop("lr")
+    del index["sha256"]  # which came later
     path.write_text(json.dumps(index))
     again = rv.load(path.parent)
     assert repr(again.get_params()) == repr(est.get_params())

@@ -230,6 +230,9 @@ def _fits(
         model.move_to(start)
         part = evaluator.weighed((group != g).astype(float))
         reached = refit(model, features, part, metric)
+        if not reached and metric is not None:  # far from the fit its curvature misleads
+            here = sampled_metric(model, features, part, steepness=0.0, turn=seed)
+            reached = refit(model, features, part, here, max_iter=MOST)
         yield design.linear.standardized, reached
         step(g + 1)
 
