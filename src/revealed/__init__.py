@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from .errors import InfeasibleDecisionError as InfeasibleDecisionError
     from .errors import InputError as InputError
     from .errors import MissingDependencyError as MissingDependencyError
+    from .errors import PartitionError as PartitionError
     from .errors import RevealedError as RevealedError
     from .errors import ShapeError as ShapeError
     from .fit import InverseRegressor as InverseRegressor
     from .fit import InverseRegressorCV as InverseRegressorCV
+    from .fit import Run as Run
     from .fit import load as load
     from .importers import from_cvxpy as from_cvxpy
     from .importers import from_gurobi as from_gurobi
@@ -61,10 +63,11 @@ _HOMES = {
         "InfeasibleDecisionError",
         "InputError",
         "MissingDependencyError",
+        "PartitionError",
         "RevealedError",
         "ShapeError",
     ),
-    "fit": ("InverseRegressor", "InverseRegressorCV", "load"),
+    "fit": ("InverseRegressor", "InverseRegressorCV", "Run", "load"),
     "importers": (
         "from_cvxpy",
         "from_gurobi",
@@ -159,6 +162,7 @@ __all__ = [  # noqa: RUF022
     "fit",
     "InverseRegressor",
     "InverseRegressorCV",
+    "Run",
     "load",
     "metrics",
     "datasets",
@@ -168,5 +172,6 @@ __all__ = [  # noqa: RUF022
     "ShapeError",
     "InfeasibleDecisionError",
     "MissingDependencyError",
+    "PartitionError",
     "__version__",
 ]

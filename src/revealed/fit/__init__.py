@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
     from .loading import load as load
+    from .partitioned.executors import Run as Run
     from .torch_model import TorchModel as TorchModel
     from .training import TrainSettings as TrainSettings
     from .training import erm as erm
@@ -44,6 +45,7 @@ _LAZY = {
     "TrainSettings": "training",
     "erm": "training",
     "load": "loading",
+    "Run": "partitioned.executors",
     "InverseRegressor": "estimator",
     "InverseRegressorCV": "cross_validation",
 }
@@ -78,6 +80,7 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
+    "Run",
     "load",
 ]
 

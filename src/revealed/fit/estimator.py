@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import to_float64
 from .._common.checks import check_whole
+from ..datasets.partitions import Partitions
 from ..errors import InputError
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
@@ -32,6 +33,8 @@ from .loss_names import Huber, Welsch, power_and_delta
 from .models import CostModel
 from .named_models import CHOSEN, MODELS, fresh_copy
 from .observed import observed
+from .partitioned.executors import Run
+from .partitioned.fitting import fit_partitions
 from .prediction import Predictor, cost_form, cost_units, filled_up, in_scale
 from .solvers import LBFGS, Job, Solver, as_solver
 from .storing import save_estimator
@@ -172,6 +175,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         true_costs: Any = None,
         validation: tuple[Any, Any] | None = None,
         track_decisions: bool = False,
+        run: Run | None = None,
     ) -> InverseRegressor:
         """Learn from contexts `Z` and the decisions `y` taken there, each counting as much as
         `sample_weight` (B,) says; a weight of 0 is as if the sample were not there.
@@ -181,7 +185,14 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         (Z, y) for first-order methods and boosting: the model that does best on it is kept, and
         `patience` stops. `track_decisions` adds the column `decision_loss` to the history: the
         mean of |x(c) - x|^2, solved for anew in every iteration.
+
+        `Z` may be `datasets.Partitions`, which bring decisions and weights of their own: then the
+        fit runs part by part, as `run` says, a `Run`.
         """
+        if isinstance(Z, Partitions):
+            return self._fit_partitions(Z, y, sample_weight, true_costs, validation, run)
+        if run is not None:
+            raise InputError("`run` is for data in `datasets.Partitions`.")
         if isinstance(self.model, str) and self.model == CHOSEN:
             ridges = self.ridge if self.ridge == "auto" else [self.ridge]
             search = Search(ridges=ridges)
@@ -375,6 +386,27 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.n_iter_ = len(history) - 1  # the last row only measures
         self._keep(ours, sets, history)
         self._warn_unless_converged()
+        return self
+
+    def _fit_partitions(
+        self,
+        data: Partitions,
+        y: Any,
+        sample_weight: Any,
+        true_costs: Any,
+        validation: Any,
+        run: Run | None,
+    ) -> InverseRegressor:
+        given = {"y": y, "sample_weight": sample_weight, "true_costs": true_costs}
+        given["validation"] = validation
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(f"Partitions bring what is learned from; leave out `{name}`.")
+        if isinstance(self.model, str) and self.model == CHOSEN:
+            raise InputError('model="auto" chooses on data in memory; name the model.')
+        model, solver = checked_settings(self, self.model, None, None)
+        self._seed = _seed(self.random_state)
+        fit_partitions(self, model, solver, data, run or Run())
         return self
 
     def _fit_chosen(
