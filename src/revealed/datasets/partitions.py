@@ -107,6 +107,7 @@ class Partitions:
         bad: str = "refuse",
         feature_names: Sequence[str] | None = None,
         variable_names: Sequence[str] | None = None,
+        entry_features: Any = None,
         skipped: Sequence[str] = (),
     ) -> None:
         check_problem(problem)
@@ -118,6 +119,7 @@ class Partitions:
         self.bad, self.skipped = bad, tuple(skipped)
         self.feature_names = None if feature_names is None else tuple(feature_names)
         self.variable_names = None if variable_names is None else tuple(variable_names)
+        self.entry_features = _checked_entries(problem, entry_features)
         self.n_samples = sum(source.rows for source in self.sources)
         if not self.n_samples:
             raise InputError("There is nothing to learn from: the data hold no row.")
@@ -138,6 +140,7 @@ class Partitions:
         limits: Mapping[str, Sequence[str]] | None = None,
         constraints: Callable[[Any, dict[str, np.ndarray]], Any] | None = None,
         constraint_columns: Sequence[str] = (),
+        entry_features: Any = None,
         partitions: int | None = None,
         bad: str = "refuse",
     ) -> Partitions:
@@ -169,6 +172,8 @@ class Partitions:
             Makes the problem of a run of samples from the shared one and the columns
             `constraint_columns` of their contexts, such as one with other ends of paths. Processes
             and clusters must be able to import it.
+        entry_features : (n, p) array or None
+            Features of the entries of a decision, the same for every sample, for model="shared".
         partitions : int or None
             How many to cut the data into; None for at most 64. More are for more than 64 cores.
         bad : "refuse" or "skip"
@@ -196,6 +201,7 @@ class Partitions:
             bad=bad,
             feature_names=columns.features,
             variable_names=columns.variables,
+            entry_features=entry_features,
             skipped=skipped,
         )
 
@@ -207,11 +213,14 @@ class Partitions:
         X: Any = None,
         *,
         sample_weight: Any = None,
+        entry_features: Any = None,
         partitions: int | None = None,
     ) -> Partitions:
-        """Data in arrays: contexts `Z` (B, d), decisions `X` (B, n), weights (B,) or None."""
+        """Data in arrays: contexts `Z` (B, d), decisions `X` (B, n), weights (B,) or None;
+        `entry_features` as for `from_parquet`."""
         source = _Arrays.of(problem, Z, X, sample_weight)
-        return cls(problem, [source], source.Z.shape[1], partitions=partitions)
+        d = source.Z.shape[1]
+        return cls(problem, [source], d, partitions=partitions, entry_features=entry_features)
 
     def __len__(self) -> int:
         """Rows, those that turn out unreadable among them."""
@@ -253,6 +262,18 @@ class Partitions:
         told = "\n".join(source.fingerprint for source in self.sources)
         digest = hashlib.sha256(told.encode()).hexdigest()[:16]
         return {"samples": self.n_samples, "cut into": len(self.partitions), "sources": digest}
+
+
+def _checked_entries(problem: Any, features: Any) -> np.ndarray | None:
+    if features is None:
+        return None
+    array = to_float64(features, "entry_features")
+    if array.ndim != 2 or len(array) != problem.n_variables or not np.isfinite(array).all():
+        raise ShapeError(
+            f"`entry_features` must be finite and ({problem.n_variables}, p), a row for each entry "
+            f"of a decision; got shape {array.shape}."
+        )
+    return np.ascontiguousarray(array)
 
 
 def _cut(

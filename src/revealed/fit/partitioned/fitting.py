@@ -70,9 +70,11 @@ def _refuse(est: Any, model: Any, solver: Solver, data: Partitions) -> None:
 def _orders(est: Any, model: Any, data: Partitions, run: Run, workers: int) -> Orders:
     tol = 0 if isinstance(est.decision_tol, str) else est.decision_tol
     parts = len(data.partitions)
-    entries = None
-    if isinstance(model, SharedModel):
-        entries = getattr(est, "entry_features", None)
+    entries = data.entry_features if isinstance(model, SharedModel) else None
+    if isinstance(model, SharedModel) and entries is None:
+        raise InputError(
+            'model="shared" needs features of the entries: give the partitions `entry_features`.'
+        )
     return Orders(
         data=data,
         margin=float(est.margin),
@@ -170,8 +172,9 @@ def _fit(est: Any, model: Any, solver: Solver, loaded: Loaded, run: Run) -> None
     else:
         history = _pocs(ours, objective, solver, est.verbose)
     est.n_iter_ = len(history) - 1
-    est.n_features_in_ = loaded.orders.data.n_features
-    names = loaded.orders.data.feature_names
+    data, entries = loaded.orders.data, loaded.orders.entries
+    est.n_features_in_ = data.n_features if entries is None else entries.shape[1]
+    names = data.feature_names if entries is None else None
     vars(est).pop("feature_names_in_", None)
     if names is not None:
         est.feature_names_in_ = np.array(names, dtype=object)
@@ -226,6 +229,8 @@ def _report(loaded: Loaded, objective: PartitionedObjective) -> dict[str, Any]:
         "bytes_on_disk": sum(one.on_disk for one in found),
         "read_seconds": loaded.seconds,
         "passes": objective.passes,
-        "pass_seconds": objective.seconds,
+        "evaluations": objective.evaluations,
+        "evaluation_seconds": objective.seconds / max(objective.evaluations, 1),
+        "evaluation_processor_seconds": objective.processor / max(objective.evaluations, 1),
         "peak_bytes": max(objective.peak, *(one.peak for one in found)),
     }

@@ -94,8 +94,9 @@ class PartitionedObjective:
     ) -> None:
         self.loss, self.threads = loss, threads
         self.evaluations = self.projections = self.passes = 0
-        self.seconds, self.peak = 0.0, 0
-        """Spent in passes, and the most memory that a process that answered has had."""
+        self.seconds, self.processor, self.peak = 0.0, 0.0, 0
+        """Spent in evaluations, by the clock and by the processors of all workers; and the most
+        memory that a process that answered has had."""
         self._loaded, self._held, self._tol = loaded, held, inside_at(tol)
         everything = range(len(loaded.found))
         self._chosen = [k for k in (chosen or everything) if loaded.found[k].samples]
@@ -127,7 +128,9 @@ class PartitionedObjective:
             (k, Question(own, loss, self._loaded.whole, places[k], learn, self._tol))
             for k in self._chosen
         ]
+        began = time.perf_counter()
         answers: list[Answer] = self._ask("evaluate", asked)
+        self.seconds += time.perf_counter() - began
         total = answers[0]
         for answer in answers[1:]:
             total = total.plus(answer)
@@ -136,13 +139,12 @@ class PartitionedObjective:
             any_model: Any = model
             any_model.collect(total.taken)
         self.peak = max(self.peak, total.peak)
+        self.processor += total.processor
         self.evaluations += 1
         return total.summary()
 
     def _ask(self, method: str, asked: list[tuple[int, Any]]) -> list[Any]:
-        began = time.perf_counter()
         answers = self._loaded.executor.ask(method, asked)
-        self.seconds += time.perf_counter() - began
         self.passes += 1
         self.projections += self._size * self.loss.count
         return answers

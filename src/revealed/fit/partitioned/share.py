@@ -124,6 +124,8 @@ class Answer(NamedTuple):
     trivial: bool
     projecting: float
     seconds: float
+    processor: float
+    """Seconds of the processor."""
     peak: int
 
     def plus(self, other: Answer) -> Answer:
@@ -305,7 +307,8 @@ class Share:
 
     def evaluate(self, question: Question) -> Answer:
         """Distances, and what moves the model down."""
-        model, loss, began = question.model, question.loss, time.perf_counter()
+        model, loss = question.model, question.loss
+        began, spent = time.perf_counter(), time.thread_time()
         total: Answer | None = None
         for features, evaluator in self._evaluators(loss, question.whole, question.place):
             ask = evaluator if question.learn else evaluator.look
@@ -327,13 +330,15 @@ class Share:
                 trivial=told.trivial,
                 projecting=told.projection_seconds,
                 seconds=0.0,
+                processor=0.0,
                 peak=peak_bytes(),
             )
             total = one if total is None else total.plus(one)
         if total is None:  # every row was skipped
-            total = Answer(None, *(0.0,) * 7, *(0,) * 3, True, 0.0, 0.0, peak_bytes())
+            total = Answer(None, *(0.0,) * 7, *(0,) * 3, True, 0.0, 0.0, 0.0, peak_bytes())
         taken = model.taken() if question.learn else None
-        return total._replace(taken=taken, seconds=time.perf_counter() - began)
+        seconds, processor = time.perf_counter() - began, time.thread_time() - spent
+        return total._replace(taken=taken, seconds=seconds, processor=processor)
 
     def dual(self, question: DualQuestion) -> Any:
         """Sums that prove a bound on the minimum; None for a partition without samples."""
