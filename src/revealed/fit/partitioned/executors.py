@@ -221,7 +221,7 @@ class Cluster:
         self._own = isinstance(scheduler, str)
         if self._own:
             try:
-                scheduler = distributed.Client(scheduler, timeout="20s", set_as_default=False)
+                scheduler = distributed.Client(scheduler, timeout="10s", set_as_default=False)
             except OSError as error:
                 raise InputError(
                     f"No Dask scheduler answers at {scheduler!r}: {error}. Start one with "
