@@ -96,6 +96,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         digits of infeasible decisions and of those between vertices, and warns if it assumes
         rounding.
     random_state : int, RandomState or None
+        Of the noise, of batches and folds. The default makes the same model from the same data;
+        None draws anew in every fit.
     threads : int or None
         Of projections; None for every core.
     verbose : bool
@@ -136,7 +138,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         cost_map: Any = None,
         infeasible: str = "refuse",
         decision_tol: Any = "auto",
-        random_state: Any = None,
+        random_state: Any = 0,
         threads: int | None = None,
         verbose: bool = False,
     ) -> None:
