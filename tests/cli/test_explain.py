@@ -164,7 +164,7 @@ def test_names_without_end_leave_tables_readable(capsys):
     ],
 )
 def test_numbers_that_differ_look_different(pair, shown):
-    from revealed.cli.explain.likeness import apart
+    from revealed._common.words import apart
 
     assert apart(*pair) == shown
 

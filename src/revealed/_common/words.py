@@ -19,3 +19,17 @@ def plain_name(text: str) -> str:
         return text
     seen = (letter for letter in text if letter.isprintable() or letter.isspace())
     return unicodedata.normalize("NFC", " ".join("".join(seen).split()))
+
+
+def apart(one: float, other: float) -> tuple[str, str]:
+    """Two numbers in words, with as many figures as it takes to tell them apart."""
+    for figures in (6, 9, 12, 17):
+        words = _words(one, figures), _words(other, figures)
+        if words[0] != words[1]:
+            break
+    return words
+
+
+def _words(value: float, figures: int) -> str:
+    whole = abs(value) < 1e15 and value == int(value)
+    return str(int(value)) if whole else f"{value:.{figures}g}"

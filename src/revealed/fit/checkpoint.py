@@ -23,7 +23,7 @@ from torch import Tensor
 from .._common.disk import held, remove, remove_drafts, replace_file, strict_json
 from .._common.rows import Rows
 from ..errors import InputError, MissingDependencyError
-from ..io.plain import plain, unplain
+from ..io.folder import plain, unplain
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..io.folder import WITH_LIMITS, Facts, Tensors, finite, read_folder
-from ..io.forms import unpack_form
-from ..io.plain import unplain
-from ..io.problems import unpack_constraints, unpack_problem
+from ..io.folder import WITH_LIMITS, Facts, Tensors, finite, read_folder, unplain
+from ..io.problems import unpack_constraints, unpack_form, unpack_problem
 from ..io.structures import unpack_structure
 from .certificate import Certificate, Convergence
 from .cross_validation import InverseRegressorCV

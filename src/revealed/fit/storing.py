@@ -18,10 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.settings import Settings
 from .._common.words import plain_name
 from ..errors import InputError
-from ..io.folder import UNNAMED, write_folder
-from ..io.forms import pack_form
-from ..io.plain import plain
-from ..io.problems import pack_problem
+from ..io.folder import UNNAMED, plain, write_folder
+from ..io.problems import pack_form, pack_problem
 from ..optimality.cost_form import CostForm
 from ..problems.linear import LinearProgram
 from .certificate import Certificate

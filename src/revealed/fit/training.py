@@ -33,9 +33,9 @@ from .history import History, StopReason, has_stalled
 from .least_squares import chunks
 from .loop import Loop, Row, shuffled
 from .models import CostModel
+from .optimizers import CONSTANT, check_schedule
 from .pocs import Monitor
 from .progress import progress
-from .schedules import CONSTANT, check_schedule
 from .steps import FULL_BATCH, Objective, Stepper, check_method, make_stepper
 from .torch_model import TorchModel, seeded, threads_worth_it
 

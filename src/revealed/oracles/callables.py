@@ -17,8 +17,8 @@ from ..errors import InputError, RevealedError, ShapeError
 from ..problems.integer import INTEGRAL
 from ..problems.oracle_problem import OracleProblem
 from ..problems.solution import IntegerSolution, SolveStatus
+from .calls import deadline_after
 from .integer import packed
-from .limits import deadline_after
 
 _LATE = object()
 

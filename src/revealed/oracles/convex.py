@@ -20,8 +20,8 @@ from .._common.arrays import as_costs
 from .._common.conic import in_threads, load_clarabel
 from ..problems.derivatives import second_order, tensor, value_and_slope, values_and_slopes
 from ..problems.solution import Solution, SolveStatus
+from .calls import deadline_after, thread_count
 from .curved import CONVEX
-from .limits import deadline_after, thread_count
 from .quadratic import polyhedron_rows
 from .sequential import WHAT, Smooth, minimize, nearest_to_zero
 from .units import least_size, limit_size, power_of_two, with_even_rows

@@ -17,11 +17,10 @@ from scipy import sparse
 
 from ..problems.linear import LinearProgram, relative_violation
 from ..problems.solution import SolveStatus
-from .claims import Claim, Way
+from .claims import Claim, Way, snapped
 from .gap import DUST, duality_gap
 from .proofs import Polyhedron, beyond_rounding, contradiction, is_ray
 from .scaling import Scaled, scaled
-from .snap import snapped
 
 FEASIBLE = 1e-7
 """Largest `constraint_violation` of a decision that may be called optimal."""

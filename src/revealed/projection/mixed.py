@@ -12,7 +12,7 @@ from ..errors import ShapeError
 from ..optimality.mixed import MixedSets, padded
 from ..optimality.protocol import ProjectionOptions
 from ..optimality.sets import OptimalitySet
-from ..oracles.limits import deadline_after, seconds_until
+from ..oracles.calls import deadline_after, seconds_until
 from .project import projected
 from .result import Projection, as_given
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...metrics.sameness import SAME, same_decision
-from ..doctor.alike import row_codes
+from ..doctor.repetition import row_codes
 from ..store import FittedModel
 from .dossier import Dossier
 from .judging import relative

@@ -31,7 +31,7 @@ from ..tables import (
 from ..tables.decisions import check_names, is_long, unused
 from ..tables.names import listed, plain_name
 from ..tables.pairing import find_key
-from .holdout import split_rows
+from .judging import split_rows
 from .reading import Reading, add_reading, reading_of, refuse_other_units
 from .telling import tell
 

@@ -17,8 +17,7 @@ from ..store import FittedModel, load_model
 from ..tables.names import did_you_mean, plain_name
 from .cleaning import cleaned
 from .dossier import Dossier, add_files, dossier_for
-from .holdout import fingerprint
-from .judging import judge
+from .judging import fingerprint, judge
 from .options import whole
 from .reading import reading_for
 from .telling import tell_json, waiting

@@ -17,8 +17,7 @@ from .baselines import baselines
 from .cleaning import cleaned
 from .dossier import Dossier, add_files, read_dossier
 from .headline import tell_baselines, tell_figures
-from .holdout import fingerprint
-from .judging import judge
+from .judging import fingerprint, judge
 from .options import number, signed, whole
 from .ranges import ranges_of
 from .reading import reading_of

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..._common.words import count
+from ..._common.words import apart, count
 from ..doctor.finding import some
 from ..explain import Miss, Needed, SensitivityRange
-from ..explain.likeness import apart
 from ..store import FittedModel
 from ..tables.names import listed
 from .dossier import Dossier

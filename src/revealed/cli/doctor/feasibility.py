@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._common.words import count
+from ..._common.words import apart, count
 from ...problems.linear import LinearProgram, constraint_gaps
 from ...problems.solution import SolveStatus
-from ..explain.likeness import apart
 from ..plans import Plan
 from .finding import Case, Finding, Severity, some
 from .limits import impossible_limits

@@ -22,8 +22,7 @@ from ...problems.linear import LinearProgram
 from ..tables.gaps import Bad
 from ..tables.names import did_you_mean, listed, plain_name
 from ..tables.table import TableFile
-from .plan import Plan
-from .special import structure_with
+from .plan import Plan, structure_with
 
 SIDES = ("lower", "upper")
 ENDLESS = 1e20

@@ -14,8 +14,7 @@ from numpy.lib import format as npy
 
 from ...errors import InputError
 from .cells import word
-from .memory import memory_limit
-from .table import Table, checked_names, require
+from .table import Table, checked_names, memory_limit, require
 
 NUMBER, WORD = 8, 64
 """Bytes that an entry takes at least once it is read."""

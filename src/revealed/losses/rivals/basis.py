@@ -19,7 +19,7 @@ from torch import Tensor
 from ..._common.compiled import kernel
 from ...optimality.sets import EntryState, OptimalitySet
 from ...problems.linear import LinearProgram
-from .dense import dense_rows
+from .standard_form import dense_rows
 
 MOST_KEPT = 1 << 27
 """Numbers of inverses that are kept, 1 GiB; bases beyond that are found anew each time."""

@@ -16,8 +16,8 @@ from ...projection import project
 from .._options import check_margin
 from ..base import Batch, DecisionLoss
 from .basis import BOTH, NONE, Bases, BasisBook, bases_of, keys_of, own_matrices
-from .dense import dense_rows
 from .device_basis import bases_on_device
+from .standard_form import dense_rows
 
 BASES = ("decision", "true")
 
