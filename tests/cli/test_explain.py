@@ -170,7 +170,7 @@ def test_numbers_that_differ_look_different(pair, shown):
 
 
 def test_of_many_effects_the_largest_are_shown(capsys):
-    from revealed.cli.commands.told import EFFECTS, _tell_coefficients
+    from revealed.cli.commands.explanation import EFFECTS, _tell_coefficients
     from revealed.fit import CoefficientIntervals
     from revealed.optimality.identification import identified
 

@@ -148,10 +148,10 @@ def _matching(place: Path) -> tuple[Facts, bytes]:
     for left in reversed(range(READINGS)):
         try:
             facts = _index(place / INDEX)
-            told = facts.part("tensors")
-            if told.get("file", str) != TENSORS:
+            entry = facts.part("tensors")
+            if entry.get("file", str) != TENSORS:
                 raise InputError(f"{facts.where}: tensors are expected in {TENSORS}.")
-            return facts, _content(place, told.get("sha256", str))
+            return facts, _content(place, entry.get("sha256", str))
         except _Unmatched as fault:
             if not left or not (_written_to(place) or _belonging(place / INDEX) != fault.sha256):
                 raise

@@ -96,9 +96,9 @@ def sets_of(case: Case, decisions: Any, margin: float | None) -> CostSet:
     decisions = decisions.on_host()
     if margin is not None and (decisions.margins != margin).any():
         theirs = np.unique(decisions.margins)
-        told = f"{theirs[0]:g}" if len(theirs) == 1 else f"{len(theirs)} different ones"
+        built_with = f"{theirs[0]:g}" if len(theirs) == 1 else f"{len(theirs)} different ones"
         raise InputError(
-            f"`margin` is {margin:g}, but the sets were built with {told}. "
+            f"`margin` is {margin:g}, but the sets were built with {built_with}. "
             "Use margin=None to take theirs."
         )
     return decisions

@@ -68,7 +68,7 @@ class Identified:
         return self.n_unknown - self.n_lines
 
     @property
-    def n_told(self) -> int:
+    def n_identified(self) -> int:
         """Dimension of what decisions tell."""
         return self.n - self.n_unknown
 
@@ -136,12 +136,12 @@ def told_features(contexts: Any) -> np.ndarray:
     Z = Z - Z.mean(axis=0)
     size = np.linalg.norm(Z, axis=0)
     live = size > 1e-12 * np.sqrt(max(len(Z), 1)) * (1.0 + np.abs(contexts).max(axis=0, initial=0))
-    told = np.zeros(Z.shape[1], bool)
+    identifiable = np.zeros(Z.shape[1], bool)
     if live.any():
         _, s, vt = np.linalg.svd(Z[:, live] / size[live], full_matrices=True)
         s = np.concatenate([s, np.zeros(len(vt) - len(s))])
-        told[live] = np.linalg.norm(vt[s <= 1e-8 * s.max()], axis=0) <= LITTLE
-    return told
+        identifiable[live] = np.linalg.norm(vt[s <= 1e-8 * s.max()], axis=0) <= LITTLE
+    return identifiable
 
 
 def _unmoved(state: np.ndarray, exceptions: int) -> tuple[np.ndarray, np.ndarray]:

@@ -158,9 +158,9 @@ def _expected_size(one: ConvexProgram, rows: Smooth) -> float:
     """The size of x as right-hand sides tell it, or else its start, or else how far functions are
     from binding at 0."""
     n_zero = rows.cones[0][1]
-    told = least_size(rows.right[:n_zero], rows.right[n_zero:]) or limit_size(rows.right[n_zero:])
-    if told:
-        return power_of_two(told)
+    known = least_size(rows.right[:n_zero], rows.right[n_zero:]) or limit_size(rows.right[n_zero:])
+    if known:
+        return power_of_two(known)
     if one.start is not None:
         return power_of_two(np.abs(one.start).max())
     zero = np.zeros(one.n_variables)

@@ -127,14 +127,14 @@ def _tell(dossier: Dossier, findings: list[Finding]) -> None:
     )
     dossier.tell_limits()
     dossier.tell_assumed()
-    told: Counter[str] = Counter()
+    shown: Counter[str] = Counter()
     for finding in findings:
-        told[finding.code] += 1
-        if told[finding.code] <= ALIKE:
+        shown[finding.code] += 1
+        if shown[finding.code] <= ALIKE:
             print()
             tell(str(finding.severity).capitalize(), finding.what)
             tell("", finding.advice)
-    hidden = sum(number - ALIKE for number in told.values() if number > ALIKE)
+    hidden = sum(number - ALIKE for number in shown.values() if number > ALIKE)
     if hidden:
         print()
         tell("", f"And {count(hidden, 'finding')} like the ones above; --json lists all.")

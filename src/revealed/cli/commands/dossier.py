@@ -78,8 +78,8 @@ class Dossier:
     def tell_limits(self) -> None:
         """Say which columns are limits, if any."""
         if self.limits:
-            told = listed([limit.told for limit in self.limits])
-            tell("Limits", f"of every sample its own: {told}. These columns are not learned from.")
+            names = listed([limit.source for limit in self.limits])
+            tell("Limits", f"of every sample its own: {names}. These columns are not learned from.")
 
     def plain_limits(self) -> list[dict[str, str]]:
         """For JSON."""

@@ -122,10 +122,10 @@ def split_rows(size: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarr
 
 def fingerprint(tables: Iterable[np.ndarray]) -> str:
     """What tells tables apart: the same for the same numbers in the same order of rows."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for table in tables:
-        told.update(np.ascontiguousarray(table).data)
-    return told.hexdigest()
+        digest.update(np.ascontiguousarray(table).data)
+    return digest.hexdigest()
 
 
 def share_interval(hits: int, size: int) -> tuple[float, float]:

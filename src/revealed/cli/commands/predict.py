@@ -14,10 +14,10 @@ from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
 from ..plans import Plan, read_limits
 from ..tables import Bad, Skipped, Table
+from .explanation import tell_without_decision
 from .ranges import Outside, far_outside
 from .reading import refuse_other_units
 from .telling import tell, tell_json, waiting
-from .told import tell_without_decision
 from .words import words_for
 
 BLOCK = 65_536

@@ -58,7 +58,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 
     lines = [list(map(str, headings)), *[_shortened(row) for row in rows]]
     widths = [max(len(line[k]) for line in lines) for k in range(len(headings))]
     numeric = [bool(rows) and all(_is_number(row[k]) for row in rows) for k in range(len(headings))]
-    told = []
+    printed = []
     for line in lines:
         cells = [
             cell.rjust(width) if right else cell.ljust(width)
@@ -69,8 +69,8 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 
         parts = textwrap.wrap(cells[-1].rstrip(), room, break_on_hyphens=False) or [""]
         if numeric[-1]:
             parts = [cells[-1]]
-        told += [(start + parts[0]).rstrip(), *(" " * len(start) + part for part in parts[1:])]
-    return "\n".join(told)
+        printed += [(start + parts[0]).rstrip(), *(" " * len(start) + part for part in parts[1:])]
+    return "\n".join(printed)
 
 
 def _shortened(row: Sequence[str]) -> list[str]:

@@ -49,25 +49,25 @@ def _dependent(case: Case, Z: np.ndarray) -> list[Finding]:
         return []
     unit = centered[:, live] / size[live]
     basis = np.zeros((len(Z), 0))
-    told = []
+    dependent = []
     for place, k in enumerate(live):
         rest = unit[:, place] - basis @ (basis.T @ unit[:, place])
         length = np.linalg.norm(rest)
         if length <= 1e-8:
-            told.append(case.feature_names[k])
+            dependent.append(case.feature_names[k])
         else:
             basis = np.column_stack([basis, rest / length])
-    if not told:
+    if not dependent:
         return []
     return [
         Finding(
             Severity.WARNING,
             "dependent-features",
-            f"{count(len(told), 'column follows', 'columns follow')} from the columns before: "
-            f"{some(told)}.",
+            f"{count(len(dependent), 'column follows', 'columns follow')} from the columns before: "
+            f"{some(dependent)}.",
             "Predictions are the same with or without it, but coefficients of columns that say the "
             "same cannot be told apart. Leave it out with --ignore.",
-            details={"columns": told},
+            details={"columns": dependent},
         )
     ]
 

@@ -46,8 +46,8 @@ def _directions(case: Case, known: Identified) -> list[Finding]:
         return []
     lines, rays = known.n_lines - len(known.fixed), known.n_one_sided
     what = (
-        f"Of {known.n - len(known.fixed)} directions of cost these decisions tell {known.n_told}, "
-        "up to a common factor."
+        f"Of {known.n - len(known.fixed)} directions of cost these decisions tell "
+        f"{known.n_identified}, up to a common factor."
     )
     if lines:
         rows = some(list(case.plan.equalities))
@@ -70,7 +70,7 @@ def _directions(case: Case, known: Identified) -> list[Finding]:
             "Compare costs only within what such shifts leave alone: differences between "
             "alternatives, not single numbers. revealed explain shows costs with these directions "
             "taken out.",
-            details={"free": lines, "one_sided": rays, "told": known.n_told},
+            details={"free": lines, "one_sided": rays, "identified": known.n_identified},
         )
     ]
 

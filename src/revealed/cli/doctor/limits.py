@@ -40,14 +40,14 @@ class Following(NamedTuple):
     broken: bool
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         same = self.asked == self.column
         return self.asked if same else f"{self.asked} (the column {self.column})"
 
     @property
     def option(self) -> str:
-        told = self.asked if self.asked == self.column else f"{self.asked}={self.column}"
-        return f"--limit {shlex.quote(told)}"
+        pair = self.asked if self.asked == self.column else f"{self.asked}={self.column}"
+        return f"--limit {shlex.quote(pair)}"
 
 
 def check_limits(case: Case, feasible: np.ndarray) -> list[Finding]:
@@ -59,7 +59,7 @@ def check_limits(case: Case, feasible: np.ndarray) -> list[Finding]:
 
 
 def _moving(found: list[Following], size: int) -> Finding:
-    first, others = found[0], [f.told for f in found[1:]]
+    first, others = found[0], [f.label for f in found[1:]]
     options = " ".join(f.option for f in found[:SHOWN])
     more = f" and so on for all {len(found)}" if len(found) > SHOWN else ""
     looked = " looked at" if first.of < size else ""
@@ -101,8 +101,10 @@ def _followed(case: Case, feasible: np.ndarray) -> list[Following]:
             if k is not None:
                 equal = int(_equal(Z[:, [k]], value[:, i], case.tol).sum())
                 name, column = called[part, i], case.feature_names[columns[k]]
-                told = Following(name, column, equal, len(rows), float(own[i]), share == FOLLOWS)
-                found.append(told)
+                following = Following(
+                    name, column, equal, len(rows), float(own[i]), share == FOLLOWS
+                )
+                found.append(following)
     return found
 
 

@@ -123,12 +123,12 @@ def _spellings(case: Case) -> list[Finding]:
             groups.setdefault(bare(word).strip("."), []).append(word)
         twice = [group for group in groups.values() if len(group) > 1]
         if twice:
-            told = "; ".join(" and ".join(map(repr, group)) for group in twice[:3])
+            shown = "; ".join(" and ".join(map(repr, group)) for group in twice[:3])
             found.append(
                 Finding(
                     Severity.WARNING,
                     "spelling",
-                    f"The column {name} spells the same word in two ways: {told}. Each is learned "
+                    f"The column {name} spells the same word in two ways: {shown}. Each is learned "
                     "as if it were something else.",
                     "Write every word in one way.",
                     details={"column": name, "words": twice},

@@ -96,12 +96,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _length(self) -> int | None:
         """Bytes of the body, None where headers do not say it in one way."""
-        told = self.headers.get_all("Content-Length", [])
-        if self.headers.get("Transfer-Encoding") is not None or len(told) > 1:
+        lengths = self.headers.get_all("Content-Length", [])
+        if self.headers.get("Transfer-Encoding") is not None or len(lengths) > 1:
             return None
-        if not told:
+        if not lengths:
             return 0 if self.command != "POST" else None
-        return int(told[0]) if re.fullmatch("[0-9]{1,9}", told[0]) else None
+        return int(lengths[0]) if re.fullmatch("[0-9]{1,9}", lengths[0]) else None
 
     def _local(self) -> bool:
         """Whether the request means this machine by name, not a name that only leads here, and does

@@ -50,7 +50,7 @@ class Limit:
         return self.part, self.index
 
     @property
-    def told(self) -> str:
+    def source(self) -> str:
         """`budget`, or `budget from the column money`."""
         same = self.column == self.name
         return self.name if same else f"{self.name} from the column {self.column}"

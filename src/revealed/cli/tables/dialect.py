@@ -79,5 +79,5 @@ def _agreed(lines: list[str], mark: str) -> list[list[str]]:
 def _numbers(rows: list[list[str]]) -> float:
     """The share of cells below the first line that hold a number, or nothing."""
     cells = [cell for row in rows[1:] for cell in row]
-    told = [is_missing(c) or bool(quantity(c) or quantity(c, ",")) for c in cells]
-    return sum(told) / max(len(told), 1)
+    numeric = [is_missing(c) or bool(quantity(c) or quantity(c, ",")) for c in cells]
+    return sum(numeric) / max(len(numeric), 1)

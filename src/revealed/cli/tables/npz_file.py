@@ -111,8 +111,8 @@ class NpzFile:
                 "dimension for each column, or a matrix `values` with its column `names`."
             )
         if len({shape[0] for shape in self._shapes.values()}) > 1:
-            told = ", ".join(f"{name!r} has {shape[0]}" for name, shape in self._shapes.items())
-            raise InputError(f"{self.path.name}: columns must be equally long; {told}.")
+            uneven = ", ".join(f"{name!r} has {shape[0]}" for name, shape in self._shapes.items())
+            raise InputError(f"{self.path.name}: columns must be equally long; {uneven}.")
 
     def _refuse_words(self, name: str, array: np.ndarray) -> None:
         if array.dtype.kind not in "fiub":

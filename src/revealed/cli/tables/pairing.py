@@ -139,7 +139,7 @@ def _without(pairing: Pairing, bad: tuple[Bad, Bad] | None) -> Pairing:
 
 def _unlike(word: str, decisions: DecisionTable) -> str:
     """What may help someone whose decisions go by other names."""
-    told = f" (it has {decisions.keys[0]!r}, for one)" if decisions.keys else ""
+    hint = f" (it has {decisions.keys[0]!r}, for one)" if decisions.keys else ""
     if decisions.table.text.keys() >= {"variable"}:
-        return told + "; a decision that is 0 throughout needs a line too, with value 0"
-    return told
+        return hint + "; a decision that is 0 throughout needs a line too, with value 0"
+    return hint

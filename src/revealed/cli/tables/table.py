@@ -47,8 +47,8 @@ class Table:
     def where(self, row: int, column: str | None = None) -> str:
         """`contexts.csv, line 7, column 'load'`; rows are counted from 1 where there are no
         lines."""
-        told = place(self.name, row, column, self.lines)
-        return told.replace(", line ", ", row ", 1) if self.by_row else told
+        where = place(self.name, row, column, self.lines)
+        return where.replace(", line ", ", row ", 1) if self.by_row else where
 
     def with_numbers(self, numbers: np.ndarray) -> Table:
         """The same table with other numbers."""
