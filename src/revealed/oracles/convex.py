@@ -18,7 +18,7 @@ from scipy import sparse
 
 from .._common.arrays import as_costs
 from .._common.conic import in_threads, load_clarabel
-from ..problems.derivatives import second_order, tensor, value_and_slope, values_and_slopes
+from ..problems.derivatives import second_order, tensor, value_and_gradient, values_and_slopes
 from ..problems.solution import Solution, SolveStatus
 from .calls import deadline_after, thread_count
 from .curved import CONVEX
@@ -75,7 +75,7 @@ def solve_convex(
             if status[b] == SolveStatus.OPTIMAL and _curves_down(phi, x, w[b]):
                 status[b] = SolveStatus.FAILED
             if status[b] == SolveStatus.OPTIMAL:
-                X[b], value[b] = x, value_and_slope(phi, x, w[b])[0]
+                X[b], value[b] = x, value_and_gradient(phi, x, w[b])[0]
 
     in_threads(work, len(w), workers)
     return Solution(restore(X), restore(value), restore(status))
@@ -128,7 +128,7 @@ def _measured(
     that, or are."""
     largest = float(np.abs(x).max(initial=0.0))
     size = power_of_two(largest) if largest > NOTHING * unit else unit
-    slope = np.abs(value_and_slope(objective, x, w)[1]).max()
+    slope = np.abs(value_and_gradient(objective, x, w)[1]).max()
     curvature = np.abs(second_order(objective, (), x, w, np.zeros(0))).max()
     phi = max(
         (part for part in (slope * size, curvature * size**2) if np.isfinite(part)), default=0

@@ -70,8 +70,8 @@ class QPTLLoss(DecisionLoss):
         point = central_point(form, with_slacks(costs, form), mu, sharp=10.0)
         check_solved(point, "constraints that no decision meets")
         chosen, soft = _finished(form, costs, point)
-        value, slope = judge(self.criterion, chosen, batch)
-        return value, pull_back(form, soft, with_slacks(slope, form))[:, : costs.shape[1]]
+        value, gradient = judge(self.criterion, chosen, batch)
+        return value, pull_back(form, soft, with_slacks(gradient, form))[:, : costs.shape[1]]
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, tau={self.tau:g}, criterion={self.criterion!r}"

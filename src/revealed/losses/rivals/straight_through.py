@@ -63,8 +63,8 @@ class StraightThroughLoss(DecisionLoss):
         self.criterion, self.normalize = criterion, normalize
 
     def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        value, slope = judge(self.criterion, batch.decide(batch.costs), batch)
-        return value, _through_projection(self.normalize, batch.costs, -slope)
+        value, gradient = judge(self.criterion, batch.decide(batch.costs), batch)
+        return value, _through_projection(self.normalize, batch.costs, -gradient)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, criterion={self.criterion!r}, normalize={self.normalize!r}"
