@@ -11,9 +11,9 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
 
 
 def plain_name(text: str) -> str:
-    """A name as it is shown and compared: on one line, with single blanks, without marks that
-    nobody sees or a terminal obeys, and every accent in one letter with its own (Unicode's NFC):
-    some systems write `ü` as `u` and two dots, which looks the same and is not."""
+    """A name as it is shown and compared: on one line, with single blanks, without invisible
+    marks or ones that a terminal obeys, and every accent in one letter with its own (Unicode's
+    NFC): some systems write `ü` as `u` and two dots, which looks the same and is not."""
     text = text.strip()
     if text.isascii() and text.isprintable() and "  " not in text:
         return text
@@ -22,7 +22,7 @@ def plain_name(text: str) -> str:
 
 
 def apart(one: float, other: float) -> tuple[str, str]:
-    """Two numbers in words, with as many figures as it takes to tell them apart."""
+    """Two numbers in words, with enough figures to differ."""
     for figures in (6, 9, 12, 17):
         words = _words(one, figures), _words(other, figures)
         if words[0] != words[1]:

@@ -61,7 +61,7 @@ class Convergence:
 @dataclass(frozen=True)
 class Certificate:
     """Two convex sets face each other: the costs that explain the decisions, and the costs that the
-    model can predict. They meet, or this is how far apart they are. Print it to read it.
+    model can predict. They meet, or this is their distance. Print it for a summary.
     """
 
     interpolates: bool

@@ -1,6 +1,6 @@
 """Confidence intervals for the coefficients of a linear cost model, from converged refits.
 
-Decisions tell costs up to one common factor, and nothing along the directions of
+Decisions determine costs up to one common factor, and nothing along the directions of
 `optimality.identification`. So intervals are of canonical coefficients (those directions taken
 out) in standardized features, divided by the common length of all of them, and are shown at the
 length that the fit has. The fit is repeated without each of G groups of samples, every time to its
@@ -80,7 +80,7 @@ class CoefficientIntervals:
 
     @property
     def columns(self) -> np.ndarray:
-        """(d,) which features have an effect that can be told from those of the others."""
+        """(d,) which features have an effect separate from those of the others."""
         return np.asarray(np.isfinite(self.value[:, :-1]).all(axis=0))
 
     @property
@@ -109,7 +109,7 @@ class CoefficientIntervals:
         return (
             f"{has_interval:,} of {self.has_interval.size:,} coefficients have an interval, at "
             f"{100 * self.level:g}%, from {self.refits} refits to the minimum, each without one "
-            f"part in {self.refits} of the decisions. Decisions tell costs only up to a common "
+            f"part in {self.refits} of the decisions. Decisions fix costs only up to a common "
             "factor, so these are coefficients relative to all others, at the length of the fit. "
             "They are of the minimizer of the expected loss: close to the true coefficients if "
             "costs are linear in these features and the decision maker's noise is normal."
@@ -132,7 +132,7 @@ def coefficient_intervals(
     threads: int | None = None,
     step: Callable[[int], None] = lambda k: None,
 ) -> CoefficientIntervals:
-    """Which coefficients of costs c = coef z + intercept the decisions tell, and how surely.
+    """Which coefficients of costs c = coef z + intercept the decisions determine, and how well.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ class Objective:
 
     @property
     def measures_distance(self) -> bool:
-        """Whether the loss comes with projections, and so tells how far the sets are."""
+        """Whether the loss projects, and so knows how far the sets are."""
         return isinstance(self.loss, ProjectionLoss)
 
     def __call__(

@@ -123,7 +123,7 @@ def erm(
 ) -> History:
     """Train `model` in place on contexts `Z` (B, ...) and the sets of the decisions taken there.
 
-    `settings` are the fields of `TrainSettings`. Row k of the history tells what pass k saw (for
+    `settings` are the fields of `TrainSettings`. Row k of the history records what pass k saw (for
     full batches: before its update), and one row more what the final model is like. With
     `validation`, contexts and sets, the model that did best on them is kept.
 

@@ -117,7 +117,7 @@ def _check_problem(problem: Any, linear: bool) -> None:
             "This metric measures decisions by <c, x> and so needs a problem of such costs, a "
             "LinearProgram or an IntegerProgram; got "
             f"{type(problem).__name__}. `decision_loss`, `exact` and `in_set` are for any problem, "
-            "and `problem.objective` tells what a decision is worth."
+            "and `problem.objective` says what a decision is worth."
         )
 
 

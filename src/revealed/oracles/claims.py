@@ -20,7 +20,7 @@ class Claim(NamedTuple):
     """(m,) multipliers of the rows, equalities first: where OPTIMAL, the derivatives of the cost by
     the right-hand sides; where INFEASIBLE, those that make the rows contradict each other."""
     ray: np.ndarray | None = None
-    """(n,) direction in which the cost falls for ever, where UNBOUNDED."""
+    """(n,) direction in which the cost falls without limit, where UNBOUNDED."""
 
 
 class Way(NamedTuple):

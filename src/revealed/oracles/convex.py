@@ -155,7 +155,7 @@ def _in_units(
 
 
 def _expected_size(one: ConvexProgram, rows: Smooth) -> float:
-    """The size of x as right-hand sides tell it, or else its start, or else how far functions are
+    """The size of x by the right-hand sides, or else its start, or else how far functions are
     from binding at 0."""
     n_zero = rows.cones[0][1]
     known = least_size(rows.right[:n_zero], rows.right[n_zero:]) or limit_size(rows.right[n_zero:])
@@ -172,7 +172,7 @@ def _expected_size(one: ConvexProgram, rows: Smooth) -> float:
 
 
 def _curves_down(objective: Any, x: np.ndarray, w: np.ndarray) -> bool:
-    """Whether x may be a maximum along some line: first-order conditions cannot tell."""
+    """Whether x may be a maximum along some line: first-order conditions cannot decide."""
     H = second_order(objective, (), x, w, np.zeros(0))
     if not np.isfinite(H).all():  # at the edge of a domain
         return False

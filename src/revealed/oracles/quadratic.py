@@ -95,7 +95,7 @@ def minimize_quadratic(
     program = Program.of(P, q, rows.A, rows.b, rows.n_zero)
     case = Case(problem, program, rows.A)
     if not case.is_convex:
-        return SolveStatus.FAILED, nothing  # no minimum that first-order conditions could tell
+        return SolveStatus.FAILED, nothing  # no minimum that first-order conditions could prove
     deadline = time.monotonic() + seconds
     for (even, attempt), loose in product(WAYS, (False, True)):
         left = deadline - time.monotonic()

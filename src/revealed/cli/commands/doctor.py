@@ -70,7 +70,7 @@ def case_of(dossier: Dossier) -> Case:
 
 
 def _rounded(how: Reading, half_unit: np.ndarray | None, sentence: str) -> list[Finding]:
-    """That decisions are taken as rounded, where nobody said so."""
+    """A note where decisions are taken as rounded without an option that says so."""
     if half_unit is None or how.tol != "auto":
         return []
     largest = float(half_unit.max())

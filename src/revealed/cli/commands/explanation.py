@@ -25,7 +25,7 @@ CHANGES = 2
 """Entries of a cheaper decision that are shown, so that a line holds them."""
 
 EFFECTS = 24
-"""Effects that are shown: with a thousand features nobody reads on."""
+"""Effects that are shown: a list of a thousand is not read."""
 
 
 class OneSample(NamedTuple):
@@ -51,7 +51,7 @@ class Explanation:
     one: OneSample | None
 
     def plain(self) -> dict[str, Any]:
-        """For JSON. Costs are to be minimized, whatever the planner does."""
+        """For JSON. Costs are those to minimize, also where the planner maximizes."""
         misses = [m._asdict() | {"sample": self.dossier.sample(m.sample)} for m in self.misses]
         maximize = self.model.plan.maximize
         output = self.facts | {"maximize": maximize, "misses": misses, "sensitivity": self.changes}
@@ -132,7 +132,7 @@ def tell_without_decision(number: int, costs: str, endless: str) -> None:
         tell(
             "Note",
             f"{count(number, 'context has', 'contexts have')} no best decision: under the "
-            f"predicted {costs} the total {endless}, for nothing in the plan stops it. Limits on "
+            f"predicted {costs} the total {endless}: nothing in the plan stops it. Limits on "
             "the variables would, or a path on which one cannot go in circles.",
         )
 
@@ -230,7 +230,7 @@ def _withheld(sure: CoefficientIntervals, model: FittedModel) -> list[str]:
             if there
         ]
         lines.append(
-            f"Of {known.n} directions of {words_for(plan).cost} these decisions tell "
+            f"Of {known.n} directions of {words_for(plan).cost} these decisions identify "
             f"{known.n_identified}. What {' and '.join(parts)} leave open is taken out of all "
             f"{costs}; compare them with one another."
         )
@@ -240,7 +240,7 @@ def _withheld(sure: CoefficientIntervals, model: FittedModel) -> list[str]:
     names = [str(name) for name, k in zip(model.terms, sure.columns, strict=True) if not k]
     if names:
         lines.append(
-            f"No interval, for nothing tells their effects apart: {some(names)} (the same in every "
+            f"No interval, for their effects cannot be separated: {some(names)} (the same in every "
             "row, or made of other features)."
         )
     return lines

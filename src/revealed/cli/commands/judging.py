@@ -121,7 +121,7 @@ def split_rows(size: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarr
 
 
 def fingerprint(tables: Iterable[np.ndarray]) -> str:
-    """What tells tables apart: the same for the same numbers in the same order of rows."""
+    """A checksum of tables: the same for the same numbers in the same order of rows."""
     digest = hashlib.sha256()
     for table in tables:
         digest.update(np.ascontiguousarray(table).data)

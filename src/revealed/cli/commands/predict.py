@@ -131,7 +131,7 @@ def _tell_outside(table: Table, outside: list[Outside], unseen: dict[str, int]) 
         tell(
             "Warning",
             f"{count(rows, 'context lies', 'contexts lie')} far outside what the model has seen; "
-            "nothing tells whether its costs hold there:",
+            "its costs may not hold there:",
         )
     for o in outside[:SHOWN]:
         seen = f"between {o.low:.6g} and {o.high:.6g}" if o.low < o.high else f"only {o.low:.6g}"

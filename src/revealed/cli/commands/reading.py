@@ -1,6 +1,6 @@
 """How tables are read where they are not perfect: rounded, with gaps, with rows that are wrong.
 
-What a fit was told is kept with its model, so that `explain` reads the same tables the same way.
+The options of a fit are kept with its model, so that `explain` reads the same tables the same way.
 """
 
 from __future__ import annotations

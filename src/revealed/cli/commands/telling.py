@@ -39,7 +39,7 @@ def width() -> int:
 
 @contextmanager
 def waiting(what: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A bar for whoever waits at a terminal; the function is told how much is done."""
+    """A progress bar on a terminal; call the function with how much is done."""
     from ...fit.progress import progress
 
     with progress(what, total, verbose=not quiet and sys.stderr.isatty()) as step:
@@ -74,7 +74,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 
 
 
 def _shortened(row: Sequence[str]) -> list[str]:
-    """A row with its long names cut in the middle, for it is their ends that tell them apart."""
+    """A row with its long names cut in the middle: names differ at their ends."""
     half = LONGEST_NAME // 2
     cells = [c if len(c) <= LONGEST_NAME else f"{c[: half - 1]}…{c[-half:]}" for c in row[:-1]]
     return [*cells, str(row[-1])]

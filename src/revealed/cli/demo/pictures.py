@@ -1,7 +1,7 @@
 """The three pictures of the demonstration.
 
 Blue and orange are from the Okabe-Ito palette and slowness runs from light to dark, so that all can
-be told apart with any color vision. Figures are built without pyplot: no window system, no global
+readable with any color vision. Figures are built without pyplot: no window system, no global
 state.
 """
 

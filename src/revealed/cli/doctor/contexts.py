@@ -40,7 +40,7 @@ def _constant(case: Case, Z: np.ndarray) -> list[Finding]:
 
 
 def _dependent(case: Case, Z: np.ndarray) -> list[Finding]:
-    """Columns that others already tell."""
+    """Columns that follow from others."""
     unit = Z / np.where(Z.any(axis=0), np.abs(Z).max(axis=0), 1.0)
     centered = unit - unit.mean(axis=0)
     size = np.linalg.norm(centered, axis=0)
@@ -66,7 +66,7 @@ def _dependent(case: Case, Z: np.ndarray) -> list[Finding]:
             f"{count(len(dependent), 'column follows', 'columns follow')} from the columns before: "
             f"{some(dependent)}.",
             "Predictions are the same with or without it, but coefficients of columns that say the "
-            "same cannot be told apart. Leave it out with --ignore.",
+            "same cannot be separated. Leave it out with --ignore.",
             details={"columns": dependent},
         )
     ]

@@ -1,4 +1,4 @@
-"""Limits of the plan that seem to change from sample to sample, and ones that nobody can meet.
+"""Limits of the plan that seem to change from sample to sample, and ones that no decision can meet.
 
 Letters: B samples, m rows, d features.
 """
@@ -96,7 +96,7 @@ def _followed(case: Case, feasible: np.ndarray) -> list[Following]:
                 continue
             alone = part == "b_ub" and len(names[plan.inequalities[i]]) == 1  # has no other side
             there, share = _evidence(value[:, i], float(own[i]), off[:, i], case.tol, alone)
-            looked = np.arange(len(rows)) if part == "b_eq" else there  # an equality tells always
+            looked = np.arange(len(rows)) if part == "b_eq" else there  # an equality always counts
             k = _column(Z, value[:, i], there, looked, share, case.tol)
             if k is not None:
                 equal = int(_equal(Z[:, [k]], value[:, i], case.tol).sum())
@@ -111,7 +111,7 @@ def _followed(case: Case, feasible: np.ndarray) -> list[Following]:
 def _evidence(
     value: np.ndarray, own: float, off: np.ndarray, tol: float, alone: bool
 ) -> tuple[np.ndarray, float]:
-    """Rows that tell whether a limit is something else than `own`, and the share of them that must
+    """Rows that show whether a limit differs from `own`, and the share of them that must
     agree: those that break it (`off`), or where few do, those that stay away from it."""
     if off.sum() >= LEAST:
         return np.flatnonzero(off), FOLLOWS

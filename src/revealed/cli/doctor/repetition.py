@@ -69,7 +69,7 @@ def _conflicts(case: Case) -> list[Finding]:
             f"{some(case.named(found[0]))} differ though nothing in their context does "
             f"({share:.0%} of all rows are such). No cost meets the margin for both: at most they "
             "are ties.",
-            "Add the column that tells them apart. A fit does not let the minority pull the rest: "
+            "Add the column in which they differ. A fit does not let the minority pull the rest: "
             "its loss grows slowly far away.",
             case.named(rows),
             {"groups": [list(case.named(group)) for group in found[:50]]},
@@ -103,8 +103,8 @@ def _still(case: Case, feasible: np.ndarray) -> list[Finding]:
                 Severity.NOTE,
                 "still",
                 f"{count(len(still), 'variable never changes', 'variables never change')}: "
-                f"{some(names)}. Of such a cost the decisions tell only on which side of a limit "
-                "it lies.",
+                f"{some(names)}. The decisions show only on which side of a limit such a cost "
+                "lies.",
                 "Do not read much into coefficients there.",
                 details={"variables": names},
             )

@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
         if length > LONGEST:
             return self._refuse(413, "The question is too long.")
         self._content = self.rfile.read(length)
-        if len(self._content) < length:  # nobody waits for an answer
+        if len(self._content) < length:  # the client has gone
             self.close_connection = True
             return False
         if not self._local():
@@ -182,7 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Quiet: the terminal belongs to whoever started the command."""
+        """Quiet: the terminal belongs to the command."""
 
 
 def _number(text: str) -> int:

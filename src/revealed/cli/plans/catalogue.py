@@ -1,6 +1,6 @@
 """Problems of the catalogue written as a call: `grid_shortest_path(5, 5, directed="right-down")`.
 
-The text is taken apart, never run: a name from the catalogue and plain literals are all it may
+The text is parsed, never run: a name from the catalogue and plain literals are all it may
 hold.
 """
 

@@ -213,7 +213,7 @@ def _refuse_missing(file: TableFile, limits: Sequence[Limit]) -> None:
 def refuse_limits(
     plan: Plan, limits: Sequence[Limit], values: np.ndarray, where: Callable[[int, str], str]
 ) -> None:
-    """Refuse limits (B, k) that no decision could meet, whatever the others are; `where` tells the
+    """Refuse limits (B, k) that no decision could meet, whatever the others are; `where` names the
     place of a row and a column."""
     sign = plan.row_sign
     for limit, given in zip(limits, values.T, strict=True):

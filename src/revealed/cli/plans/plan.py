@@ -79,7 +79,7 @@ class Plan:
 
 
 def numbered(stem: str, count: int) -> tuple[str, ...]:
-    """stem1, stem2, ... for rows that nobody named."""
+    """stem1, stem2, ... for rows without names."""
     return tuple(f"{stem}{k + 1}" for k in range(count))
 
 
@@ -96,7 +96,7 @@ def structure_with(problem: LinearProgram, vectors: Mapping[str, np.ndarray]) ->
 
 
 def _other_ends(graph: PathStructure, flow: np.ndarray) -> PathStructure | None:
-    """The graph with the ends that right-hand sides (B, m) tell: one node that sends one, one that
+    """The graph with the ends that right-hand sides (B, m) give: one node that sends one, one that
     gets it; None where these are no paths."""
     source, target = flow.argmax(axis=1), flow.argmin(axis=1)
     path, rows = np.zeros_like(flow), np.arange(len(flow))

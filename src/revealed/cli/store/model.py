@@ -63,7 +63,7 @@ class FittedModel:
     """(n,)"""
     margin: float
     key: str | None = None
-    """The column that tells rows of a table apart."""
+    """The column that identifies rows of a table."""
     training: dict[str, Any] = field(default_factory=dict)
     """How it was fitted and how well: plain facts, for people and for `explain`."""
     samples: Samples | None = None

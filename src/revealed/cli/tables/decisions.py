@@ -50,8 +50,8 @@ def is_long(file: TableFile) -> bool:
 def read_decisions(
     file: TableFile, variables: Sequence[str], key: str | None, bad: Bad | None = None
 ) -> DecisionTable:
-    """The decisions of a table for the model's `variables`; `key` names the column that tells
-    decisions apart. Decisions that cannot be read are refused, or entered in `bad` and left NaN."""
+    """The decisions of a table for the model's `variables`; `key` names the column that
+    identifies decisions. Unreadable decisions are refused, or entered in `bad` and left NaN."""
     check_names(file, variables, key)
     if is_long(file):
         return _read_long(file, variables, key, bad)

@@ -13,9 +13,9 @@ from .cells import is_missing, quantity
 
 DELIMITERS = (",", ";", "\t", "|")
 LOOKED_AT = 20
-"""Lines from which the delimiter is told."""
+"""Lines that are looked at to find the delimiter."""
 _SAYS_SO = re.compile(r"sep=(.)\s*", re.IGNORECASE)
-"""A first line by which Excel is told, and tells, the delimiter."""
+"""A first line that names the delimiter, as Excel reads and writes it."""
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 SAVE_ANEW = "Save it as UTF-8; in Excel the kind is called 'CSV UTF-8'."
 

@@ -79,7 +79,7 @@ def pair_rows(
             raise InputError(
                 f"{contexts.name} has {len(contexts)} rows, {decisions.table.name} has "
                 f"{len(decisions)}. Rows are matched by order; give both tables a column that "
-                "tells rows apart, and name it with --id."
+                "identifies rows, and name it with --id."
             )
         rows = np.arange(len(contexts))
         return _without(Pairing(rows, rows), bad)

@@ -95,7 +95,7 @@ def keys_of(parts: list[np.ndarray]) -> list[bytes]:
 
 
 def own_matrices(problem: LinearProgram) -> list[np.ndarray]:
-    """What tells the matrices of the instances apart; nothing where they share one."""
+    """What distinguishes the matrices of the instances; nothing where they share one."""
     return [rows.data for rows in (problem.eq_rows, problem.ub_rows) if rows.per_instance]
 
 

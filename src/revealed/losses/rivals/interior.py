@@ -241,7 +241,7 @@ class _Method:
         share = (then / (self.count * now)).clamp(0.0, 1.0)
         aim = torch.maximum((share * share * share * now)[:, None, None], self.mu)
         # Mehrotra's correction for what is not linear, trusted only as far as the trial went:
-        # taken in full after a short one, it can send the products up and down for ever.
+        # taken in full after a short one, it can send the products up and down without end.
         trust = (2.0 * far).clamp_max(1.0).square()
         step = newton.step(at, left, aim * self.present - trust * trial.gap * trial.force)
         reach = self._room(at, step)

@@ -15,7 +15,7 @@ from .interior import Point, central_point, check_solved, factorize, pull_back, 
 from .standard_form import Form, standard_form, times, times_transposed, with_slacks
 
 SMALL = 1e-8
-"""The barrier weight at which the interior point is near enough to tell which bounds are tight, as
+"""The barrier weight at which the interior point is near enough to show which bounds are tight, as
 a share of the costs."""
 NEAR = 1e-3
 """How far from the interior point the solution on the face it points to can be, as a share of the

@@ -13,7 +13,7 @@ change of the entries that move, with products summed in twice the working preci
 
 Rows that seem to depend on others, among those entries, may do so but for dust, and then another
 point is the nearest. Where exact arithmetic is at hand for what is refused here (small problems,
-see `exact`), they must depend exactly, which arithmetic modulo a prime tells. In larger problems
+see `exact`), they must depend exactly, which arithmetic modulo a prime decides. In larger problems
 dependent up to rounding is dependent: the claim holds for data that differ by rounding.
 
 It takes one factorization more, so it is done where `spread` says that cosines may mislead.

@@ -43,7 +43,7 @@ conditions cost there (B',), 0 for hard ones; and the projection behind them."""
 
 
 class Settled(NamedTuple):
-    """What came of it."""
+    """The result."""
 
     point: np.ndarray
     """(B, p)"""
