@@ -132,7 +132,7 @@ class Tally:
         self._total, self._counted = 0.0, 0.0
         self._unsolved = 0
         self.projecting = 0.0
-        """Seconds spent in projections; whoever projects adds to it."""
+        """Seconds spent in projections; every caller of `project` adds to it."""
 
     def add(self, near: Any, size: Any, weights: Any, value: Any = None) -> None:
         """Count a batch: a Projection, the length of each cost or its margin if that is more, what

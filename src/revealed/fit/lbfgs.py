@@ -414,7 +414,7 @@ class _Run:
             after = float(there.gradient @ direction)
             falls = there.value <= here.value + FALL * t * slope
             # Close to the minimum the loss changes by less than its accuracy; its slope still
-            # tells the way (Hager and Zhang 2005).
+            # points the way (Hager and Zhang 2005).
             falls |= there.value <= here.value + allowed and after <= (2 * FALL - 1) * slope
             if falls and (best is None or there.value <= best.value + allowed):
                 best = there

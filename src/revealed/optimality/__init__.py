@@ -8,8 +8,8 @@ active_set      which bounds and rows hold with equality at a decision
 cost_form       costs that come from fewer parameters
 mixed           sets of different problems in one batch
 infeasible      what to do with decisions that break their constraints
-qualification   curved constraints: do multipliers tell every cost?
-identification  which directions of cost the decisions of a data set tell
+qualification   curved constraints: do multipliers describe every cost?
+identification  which directions of cost the decisions of a data set identify
 rounding        rounded decisions, and the vertices they stand for (`precision`, `vertices`)
 """
 
