@@ -6,6 +6,7 @@ The names that need torch or scikit-learn are loaded when they are first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .._common.optional import require
 from .certificate import Certificate as Certificate
 from .evaluation import DistanceLoss as DistanceLoss
 from .feature_models import QuadraticModel as QuadraticModel
@@ -48,6 +49,9 @@ _LAZY = {
     "InverseRegressorCV": "cross_validation",
 }
 
+_OF_TORCH = ("TorchModel", "TrainSettings", "erm")
+"""Those of them that train torch modules."""
+
 __all__ = [  # noqa: RUF022  (in reading order)
     "LinearModel",
     "SharedModel",
@@ -85,4 +89,6 @@ __all__ = [  # noqa: RUF022  (in reading order)
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _OF_TORCH:
+        require("torch", f"`revealed.fit.{name}`", "torch")
     return getattr(import_module(f".{_LAZY[name]}", __name__), name)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._common.optional import require
 from ..errors import InputError
 from ..io.folder import WITH_LIMITS, Facts, Tensors, finite, read_folder, unplain
 from ..io.problems import unpack_constraints, unpack_form, unpack_problem
@@ -99,6 +100,7 @@ def _model(facts: Facts, tensors: Tensors, module: Any) -> Any:
     kind = facts.get("kind", str)
     settings = _decoded_settings(unplain(facts.part("settings").content), module)
     if kind == MODULE:
+        require("torch", "A model that is a torch module", "torch")
         from .torch_model import TorchModel
 
         if module is None:
