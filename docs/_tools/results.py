@@ -91,7 +91,7 @@ def paper_route() -> str:
             *(1e3 * row[name] for name in ("ECOS", "OSQP", "ours")),
             f"{row['ECOS'] / row['ours']:,.0f}x",
         )
-        for row in load("paper_route")["rows"]
+        for row in load("synthetic/paper_route")["rows"]
     ]
     heads = [
         "grid",

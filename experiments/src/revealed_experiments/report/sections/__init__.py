@@ -16,10 +16,12 @@ from . import (
     claims,
     departures,
     epochs,
+    findings,
     kernels,
     margins,
     origin,
     results,
+    route,
     solvers,
     trouble,
     vision_choice,
@@ -40,6 +42,7 @@ class Section(Protocol):
 
 
 SECTIONS: tuple[Section, ...] = (
+    findings,
     claims,
     departures,
     vision_gallery,
@@ -51,6 +54,7 @@ SECTIONS: tuple[Section, ...] = (
     margins,
     kernels,
     epochs,
+    route,
     choice,
     vision_choice,
     trouble,
