@@ -1,4 +1,4 @@
-"""What the runs say of each claim, on one board: a row for each claim, a column for each problem."""
+"""What the runs say of each claim, on a board: a row per claim, a column per problem."""
 
 from __future__ import annotations
 
