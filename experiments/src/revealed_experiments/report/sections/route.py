@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..tables import Cell, Column, Row, SortTable
 
 TITLE = "Time on the paper's route"
 FILE = "paper_route.json"
+"""What `experiments/scripts/paper_route_epochs.py` writes."""
 STYLES = {
     "ECOS": Style("route-ecos", "CVXPY + ECOS", "#9f5500", False, False),
     "OSQP": Style("route-osqp", "CVXPY + OSQP", "#3c8d2e", False, False),
@@ -26,7 +26,7 @@ AXES = {"n": "costs to predict", "samples": "training samples"}
 
 def build(study: Study, gallery: Gallery) -> Html | None:
     """Two panels, by dimension and by samples, and the table behind them."""
-    content = _content(study)
+    content = study.beside(FILE)
     rows = content.get("rows") or []
     if not rows:
         return None
@@ -42,15 +42,6 @@ def build(study: Study, gallery: Gallery) -> Html | None:
     picture = Picture("paper-route", TITLE, caption, panels, list(STYLES.values()))
     shown = Gallery(gallery.folder, [*command, *gallery.commands[1:]]).show(picture)
     return join([paragraph(words), shown, _table(rows).markup(), folded_command(command)])
-
-
-def _content(study: Study) -> dict[str, Any]:
-    """What `paper_route_epochs.py` wrote into the folder of the runs; empty without it."""
-    try:
-        content = json.loads((study.folder.path / FILE).read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _along(rows: Sequence[dict[str, Any]], axis: str) -> list[dict[str, Any]]:
