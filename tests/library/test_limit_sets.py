@@ -32,8 +32,8 @@ def random_case(rng, K=None):
 
 
 def brute_force(problem, sets, pair, margin):
-    """The least distance over all guesses, each a problem of its own with known limits, projected by
-    the slow reference."""
+    """The least distance over all guesses, each a problem with known limits of its own,
+    projected by the slow reference."""
     n, K = problem.n_variables, len(sets.unknown)
     q, g = pair[0, :n], pair[0, n:]
     r, w, sense = sets.values[0], sets.weights_of_limits[0], sets.unknown.sense
@@ -110,7 +110,7 @@ def test_units_of_a_row_change_nothing():
 
 
 @pytest.mark.parametrize(
-    ("unknown", "words"),
+    "unknown, words",
     [
         ({"ub": [3]}, "names 3, but the problem has 1 rows"),
         ({"ub": [0], "lower": [0, 1], "upper": [0, 1]}, "Every row and bound"),

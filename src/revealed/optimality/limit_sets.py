@@ -1,9 +1,10 @@
 """Costs and limits together: all pairs that explain a decision, where some limits are unknown.
 
-A pair (c, b) explains x* if no unknown limit is broken, a_k x* <= b_k, and each of them either holds
-with equality, so that its multiplier may be anything from the margin up, or has the multiplier 0.
-For each guess of which unknown limits are active these pairs form a convex set: a set of costs as
-ever, and for the limits a_k x* = b_k or a_k x* <= b_k. So a decision has a union of 2^K such pieces.
+A pair (c, b) explains x* if no unknown limit is broken, a_k x* <= b_k, and each of them either
+holds with equality, so that its multiplier may be anything from the margin up, or has the
+multiplier 0. For each guess of which unknown limits are active these pairs form a convex set: a set
+of costs as ever, and for the limits a_k x* = b_k or a_k x* <= b_k. So a decision has a union of 2^K
+such pieces.
 
 Letters: B decisions, n entries, K unknown limits.
 """

@@ -25,7 +25,7 @@ GROUPS = ("ub", "lower", "upper")
 
 @dataclass(frozen=True, eq=False)
 class UnknownLimits:
-    """Which limits of a LinearProgram are unknown; what the problem holds there is not looked at."""
+    """Which limits of a LinearProgram are unknown; what it holds there is not looked at."""
 
     rows: np.ndarray
     """Rows of `A_ub`."""
