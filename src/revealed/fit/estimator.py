@@ -102,6 +102,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         the problem holds there is not looked at. `predict` then decides under learned costs and
         limits; `predict_limits` says which.
     random_state : int, RandomState or None
+        Of the noise, of batches and folds. The default makes the same model from the same data;
+        None draws anew in every fit.
     threads : int or None
         Of projections; None for every core.
     verbose : bool
@@ -145,7 +147,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         infeasible: str = "refuse",
         decision_tol: Any = "auto",
         unknown_limits: Any = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         threads: int | None = None,
         verbose: bool = False,
     ) -> None:

@@ -258,8 +258,8 @@ class LimitCertificate:
         return (
             f"Which limits are active follows from the vertices for {self.sure:,} of "
             f"{self.samples:,} decisions; for the others it was learned along with limits and "
-            f"costs ({self.rounds} rounds, none of which raised the objective). That is a local optimum: "
-            f"{self.agreeing} of {self.starts} starts ended there."
+            f"costs ({self.rounds} rounds, none of which raised the objective). That is a local "
+            f"optimum: {self.agreeing} of {self.starts} starts ended there."
         )
 
 
