@@ -10,6 +10,7 @@ import numpy as np
 from ..optimality.protocol import CostSet as Sets
 from .evaluation import Evaluation, Evaluator, Summary
 from .history import StopReason
+from .limits.model import LimitCertificate
 from .models import CostModel
 
 PROJECTION = 1e-8
@@ -83,6 +84,9 @@ class Certificate:
     reason: StopReason
     convergence: Convergence | None = None
     """How far from the minimum; None for training that has no one loss to minimize."""
+    limits: LimitCertificate | None = None
+    """What is known of limits that were learned along with the costs. All else is said of the costs
+    given which limits are active where."""
 
     @classmethod
     def of(
@@ -152,6 +156,8 @@ class Certificate:
                 f"{self.unsolved} projections missed their tolerance, so their distances are only "
                 "bounds from above."
             )
+        if self.limits is not None:
+            sentences.append(str(self.limits))
         return " ".join(sentences)
 
     def _verdict(self) -> str:

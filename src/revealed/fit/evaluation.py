@@ -319,6 +319,11 @@ class Evaluator:
         self.projections += len(self.sets) * self.loss.count
         return tally.result()
 
+    def each(self, costs: np.ndarray) -> np.ndarray:
+        """(B,) the losses of costs (B, n), sample by sample."""
+        parts = [self._each(costs[part], k)[1] for k, part in enumerate(self._parts)]
+        return np.concatenate(parts)
+
     def weighed(self, weights: np.ndarray) -> Evaluator:
         """The same loss with samples that count by `weights` (B,) too: the same draws, and a start
         from the same projections."""
