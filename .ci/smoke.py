@@ -10,12 +10,13 @@ import sys
 import time
 from pathlib import Path
 
-TOUR = """
+TABLES = "--contexts tour/contexts.csv --decisions tour/decisions.csv"
+TOUR = f"""
 tour --out tour
-doctor --problem tour/plan.mps --contexts tour/contexts.csv --decisions tour/decisions.csv
-fit --problem tour/plan.mps --contexts tour/contexts.csv --decisions tour/decisions.csv --out tour/model
+doctor --problem tour/plan.mps {TABLES}
+fit --problem tour/plan.mps {TABLES} --out tour/model
 predict tour/model --contexts tour/next_days.csv --out tour/next.csv
-explain tour/model --contexts tour/contexts.csv --decisions tour/decisions.csv
+explain tour/model {TABLES}
 """
 
 

@@ -59,6 +59,8 @@ TRUSTED = 5
 """Past steps after which the fall that a direction promises is believed without a proof."""
 NEARLY_FLAT = 1e-3
 """Share of a small gradient below which no step is worth trying, whatever the loss."""
+IDLE, LEVEL = 20, 1e-13
+"""Steps in which the loss falls by less than this share of it: they wander where it is flat."""
 STRICTER = 0.1
 """Factor on the estimated gap after a proof has shown that it was too hopeful."""
 
@@ -427,7 +429,16 @@ class _Run:
             return StopReason.INTERPOLATED
         if self._is_minimum(here, direction, known):
             return StopReason.CONVERGED
+        if self._is_idle():
+            return StopReason.NO_PROGRESS
         return StopReason.CAP if self.evaluations > self.max_iter else None
+
+    def _is_idle(self) -> bool:
+        """Whether the last steps changed nothing; a kink that is rounded less changes the loss."""
+        losses = [row["loss"] for row in self.history.rows]
+        if len(losses) <= IDLE or self.asked.power == 1:
+            return False
+        return min(losses[-IDLE:]) >= (1.0 - LEVEL) * min(losses[:-IDLE])
 
     def _is_minimum(self, here: _Point, direction: np.ndarray, known: int) -> bool:
         """Whether the distance to the minimum is proved to be small, or without a ridge, the
