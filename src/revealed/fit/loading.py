@@ -13,16 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from .._common.optional import require
 from ..errors import InputError
 from ..io.folder import WITH_LIMITS, Facts, Tensors, finite, read_folder, unplain
 from ..io.problems import unpack_constraints, unpack_form, unpack_problem
 from ..io.structures import unpack_structure
+from ..problems.unknown import UnknownLimits
 from .certificate import Certificate, Convergence
 from .cross_validation import InverseRegressorCV
 from .estimator import InverseRegressor
 from .evaluation import DistanceLoss
 from .feature_models import QuadraticModel
 from .history import History, StopReason
+from .limits.model import LimitCertificate, LimitModel
 from .loss_names import Huber, Welsch
 from .models import LinearModel
 from .named_models import MODELS
@@ -89,6 +92,7 @@ def _estimator(facts: Facts, tensors: Tensors, problem: Any, module: Any) -> Any
     if kind == "units":
         est.cost_map = finite(tensors, "cost_units", (problem.n_variables,))
     est.model_ = _model(facts.part("model"), tensors, module)
+    est.limits_ = _limits(stored, tensors, problem)
     _take_facts(est, stored)
     est._take_coefficients()
     _check_fit(est)
@@ -99,6 +103,7 @@ def _model(facts: Facts, tensors: Tensors, module: Any) -> Any:
     kind = facts.get("kind", str)
     settings = _decoded_settings(unplain(facts.part("settings").content), module)
     if kind == MODULE:
+        require("torch", "A model that is a torch module", "torch")
         from .torch_model import TorchModel
 
         if module is None:
@@ -114,6 +119,15 @@ def _model(facts: Facts, tensors: Tensors, module: Any) -> Any:
     own = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
     model.take_arrays(own)
     return model
+
+
+def _limits(stored: Facts, tensors: Tensors, problem: Any) -> LimitModel | None:
+    kept = stored.part("fitted").content.pop("limits_", None)
+    if kept is None:
+        return None
+    unknown = UnknownLimits.read(kept["unknown"], problem)
+    own = {k.removeprefix("limits."): v for k, v in tensors.items() if k.startswith("limits.")}
+    return LimitModel.from_arrays(unknown, own, int(kept["samples"]))
 
 
 def _take_facts(est: Any, stored: Facts) -> None:
@@ -156,6 +170,9 @@ def _certificate(stored: dict[str, Any] | None) -> Certificate | None:
     own = dict(stored)
     convergence = own.pop("convergence")
     own["reason"] = StopReason(own["reason"])
+    limits = own.pop("limits", None)
+    if limits is not None:
+        own["limits"] = LimitCertificate(**limits)
     return Certificate(
         **own, convergence=None if convergence is None else Convergence(**convergence)
     )
@@ -225,7 +242,7 @@ def _from_command_line(facts: Facts, tensors: Tensors, problem: Any) -> InverseR
     training = facts.part("training").content
     est.loss_ = DistanceLoss.read(training)
     est.ridge_, est._seed = float(training.get("ridge") or 0.0), est.loss_.seed
-    est.form_, est.history_, est.certificate_ = None, None, None
+    est.form_, est.limits_, est.history_, est.certificate_ = None, None, None, None
     est.n_iter_, est.decision_report_ = int(training.get("evaluations") or 0), ""
     est.n_features_in_ = len(names)
     est.feature_names_in_ = np.array(names, dtype=object)

@@ -47,6 +47,9 @@ def save_estimator(
     tensors |= {f"model.{name}": array for name, array in est.model_.arrays().items()}
     if est.form_ is not None:
         tensors |= pack_form(est.form_)
+    limits = getattr(est, "limits_", None)
+    if limits is not None:
+        tensors |= {f"limits.{name}": array for name, array in limits.arrays().items()}
     if isinstance(est.cost_map, np.ndarray | list | tuple):
         tensors["cost_units"] = np.asarray(est.cost_map, np.float64)
     index: dict[str, Any] = {
@@ -156,6 +159,7 @@ def _is_readable(est: Any, kind: str, names: dict[str, list[str]]) -> bool:
         kind in READABLE
         and len(names) == 2
         and est.form_ is None
+        and getattr(est, "limits_", None) is None
         and type(problem) is LinearProgram
         and problem.n_instances is None
     )
@@ -201,6 +205,9 @@ def _fitted(est: Any) -> dict[str, Any]:
     for name in ("feature_names_in_", "decision_names_in_"):
         if hasattr(est, name):
             facts[name] = [str(word) for word in getattr(est, name)]
+    limits = getattr(est, "limits_", None)
+    if limits is not None:
+        facts["limits_"] = {"unknown": limits.unknown.as_dict, "samples": limits.samples}
     if hasattr(est, "choice_"):
         for name in ("chosen_model_", "best_score_", "n_splits_", "choice_"):
             facts[name] = getattr(est, name)

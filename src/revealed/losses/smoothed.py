@@ -110,7 +110,7 @@ class SmoothedProjectionLoss(RandomLoss):
         if self.max_calls is None:
             p = project(q, own, threads=self.threads)
         else:
-            p = project(q, own, max_iter=self.max_calls, threads=self.threads)
+            p = project(q, own, method="cuts", max_iter=self.max_calls, threads=self.threads)
         each = value_and_gradient(q, p, length_of(q, own.margins), self.power, self.delta)
         return torch.from_numpy(each[0]), torch.from_numpy(each[1])
 

@@ -86,8 +86,7 @@ class MipSolver:
             import highspy
         except ImportError as error:
             raise MissingDependencyError(
-                "Integer programs are solved by HiGHS, which is not installed: "
-                "pip install 'revealed[solvers]'."
+                "Integer programs are solved by HiGHS, which is not installed: pip install highspy."
             ) from error
         self._api: Any = highspy
         self._highs: Any = highspy.Highs()

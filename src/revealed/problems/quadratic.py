@@ -193,9 +193,9 @@ class QuadraticProgram(Record, SmoothProblem):
         """The constraints as seen from decisions: for a polyhedron, from anywhere the same."""
         return Tangent(self.constraints)
 
-    def repair(self, X: np.ndarray) -> np.ndarray:
+    def repair(self, decisions: Any) -> Any:
         """(B, n): the nearest feasible decisions; NaN where there is none."""
-        return self.constraints.repair(X)
+        return self.constraints.repair(decisions)
 
     def constraint_violation(self, decisions: Any) -> Any:
         """(B,): the largest relative violation, as of a LinearProgram."""
