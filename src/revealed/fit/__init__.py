@@ -33,6 +33,7 @@ from .solvers import Preconditioned as Preconditioned
 from .solvers import Solver as Solver
 
 if TYPE_CHECKING:
+    from .conformal import ConformalDecisions as ConformalDecisions
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
     from .loading import load as load
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from .training import erm as erm
 
 _LAZY = {
+    "ConformalDecisions": "conformal",
     "TorchModel": "torch_model",
     "TrainSettings": "training",
     "erm": "training",
@@ -82,6 +84,7 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
+    "ConformalDecisions",
     "load",
 ]
 
