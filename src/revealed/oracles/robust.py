@@ -111,4 +111,3 @@ def _program(
         ("second-order", 1 + len(moving)),
     ]
     return q, sparse.csc_matrix(inside), b, cones
-
