@@ -17,6 +17,10 @@ from .intervals import CoefficientIntervals as CoefficientIntervals
 from .intervals import coefficient_intervals as coefficient_intervals
 from .kernel_model import KernelModel as KernelModel
 from .lbfgs import lbfgs as lbfgs
+from .limits.learning import learn_limits as learn_limits
+from .limits.model import LimitCertificate as LimitCertificate
+from .limits.model import LimitIntervals as LimitIntervals
+from .limits.model import LimitModel as LimitModel
 from .loss_names import Huber as Huber
 from .loss_names import Welsch as Welsch
 from .models import CostModel as CostModel
@@ -80,6 +84,10 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "History",
     "StopReason",
     "Certificate",
+    "learn_limits",
+    "LimitModel",
+    "LimitIntervals",
+    "LimitCertificate",
     "coefficient_intervals",
     "CoefficientIntervals",
     "InverseRegressor",

@@ -54,9 +54,9 @@ def fresh_copy(model: Any, *, ridge: float, seed: int) -> CostModel:
     from sklearn.base import clone
 
     copy: Any = clone(model)
-    told = {"ridge": ridge, "seed": seed, "standardize": True}
+    shared = {"ridge": ridge, "seed": seed, "standardize": True}
     own = copy.get_params(deep=False)
-    return copy.set_params(**{name: value for name, value in told.items() if name in own})
+    return copy.set_params(**{name: value for name, value in shared.items() if name in own})
 
 
 def refuse_own_settings(model: Any) -> None:

@@ -79,7 +79,7 @@ class Solver(Settings):
 def one_projection(
     model: CostModel, Z: Any, sets: Sets, *, loss: DistanceLoss, tol: float, threads: int | None
 ) -> History:
-    """Project new data once and fit again, with what earlier data have told kept."""
+    """Project new data once and fit again, and keep what earlier data taught."""
     features = model.prepare(Z, sets.n_parameters, more=True, weights=sets.weights)
     done = Evaluator(sets, loss, warm_start=False, threads=threads)(model, features)
     model.refit()

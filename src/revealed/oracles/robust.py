@@ -27,7 +27,7 @@ from .._common.conic import (
 )
 from ..problems.linear import LinearProgram
 from ..problems.solution import Solution, SolveStatus
-from .limits import thread_count
+from .calls import thread_count
 from .quadratic import polyhedron_rows
 
 WHAT = "A robust decision"
