@@ -67,6 +67,7 @@ class LimitModel:
         units: tuple[np.ndarray, np.ndarray],
         seen: np.ndarray,
         values: np.ndarray,
+        covariances: list[np.ndarray | None],
     ) -> LimitModel:
         """From fits in standardized features, `units` being their means and scales."""
         (mean, scale), K, d = units, len(fits), seen.shape[1]
@@ -79,7 +80,7 @@ class LimitModel:
             theta = unknown.sense[k] * fit.theta
             coef[k] = theta[1:] / scale
             intercept[k] = theta[0] - coef[k] @ mean
-            noise[k], covariance[k], freedom[k] = fit.scale, fit.covariance, fit.freedom
+            noise[k], covariance[k], freedom[k] = fit.scale, covariances[k], fit.freedom
         keep = slice(None) if any(fit is None for fit in fits) else slice(0)
         return cls(
             unknown,
