@@ -157,7 +157,7 @@ class LimitLearning:
         return LimitCertificate(
             names=self.pairs.unknown.names,
             active=[int(count) for count in self._counts()],
-            noise=[np.nan if fit is None else fit.scale for fit in fits],
+            noise=[np.nan if f is None else 0.0 if f.exact else f.scale for f in fits],
             samples=len(self.Z),
             sure=int(guesses.sure.sum()),
             outliers=[int(b) for b in out],

@@ -37,7 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="JSON file to write; parts that are in it and not run again stay (%(default)s)",
     )
     parser.add_argument(
-        "--page", type=Path, default=Path("docs/limits.md"), help="page to write (%(default)s)"
+        "--page",
+        type=Path,
+        default=Path("docs/unknown_limits.md"),
+        help="page to write (%(default)s)",
     )
 
 
