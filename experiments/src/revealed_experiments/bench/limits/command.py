@@ -28,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=positive, default=3, help="of recoveries (3)")
     parser.add_argument("--first-seed", type=int, default=0, help="of all parts (0)")
     parser.add_argument("--sizes", default="200,1000", help="numbers of decisions (%(default)s)")
+    parser.add_argument(
+        "--tasks", default="transport,knapsack,production", help="of recovery (%(default)s)"
+    )
     parser.add_argument("--problems", type=positive, default=300, help="of exactness (300)")
     parser.add_argument("--runs", type=positive, default=200, help="of coverage (200)")
     parser.add_argument(
@@ -54,10 +57,24 @@ def run(args: argparse.Namespace) -> int:
     kept = json.loads(args.out.read_text("utf-8")) if args.out.exists() else {}
     content |= {"benchmark": "limits", "parts": kept.get("parts", {})}
     for part in parts:
-        settings = {"first_seed": args.first_seed}
-        content["parts"][part] = {"when": content["when"], **settings, **_RUN[part](args)}
+        found = {"when": content["when"], "first_seed": args.first_seed, **_RUN[part](args)}
+        content["parts"][part] = _joined(content["parts"].get(part, {}), found)
     content["targets"] = _targets(content["parts"])
     return publish(content, make_page, args.out, args.page)
+
+
+def _joined(before: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """A part with the rows that were there before and were not run again."""
+    if "rows" not in found:
+        return found
+    new = {_key(row) for row in found["rows"]}
+    rows = [row for row in before.get("rows", []) if _key(row) not in new] + found["rows"]
+    return found | {"rows": sorted(rows, key=_key)}
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    names = ("problem", "unknown", "size", "kind", "seed", "hidden")
+    return tuple(str(row.get(name, "")).rjust(8) for name in names)
 
 
 def _exactness(args: argparse.Namespace) -> dict[str, Any]:
@@ -71,18 +88,22 @@ def _recovery(args: argparse.Namespace) -> dict[str, Any]:
 
     seeds = range(args.first_seed, args.first_seed + args.seeds)
     rows = []
-    for row in recoveries([int(size) for size in args.sizes.split(",")], seeds, (1, 2, 3)):
+    for row in recoveries(args.tasks.split(","), _whole(args.sizes), seeds):
         rows.append(row)
         what = [str(row[key]) for key in ("problem", "unknown", "kind", "size", "seed")]
         print(f"  {' '.join(what)}: limits off by {row['limit_error']:.2g}", file=sys.stderr)
-    return {"seeds": list(seeds), "unseen": UNSEEN, "rows": rows}
+    return {"unseen": UNSEEN, "rows": rows}
 
 
 def _coverage(args: argparse.Namespace) -> dict[str, Any]:
     from .coverage import LEVEL, NOISE, SIZE, coverages
 
-    rows = list(coverages(args.runs, args.first_seed))
+    rows = list(coverages(args.tasks.split(","), args.runs, args.first_seed))
     return {"level": LEVEL, "noise": NOISE, "size": SIZE, "rows": rows}
+
+
+def _whole(text: str) -> list[int]:
+    return [positive(word) for word in text.split(",")]
 
 
 _RUN = {"exactness": _exactness, "recovery": _recovery, "coverage": _coverage}

@@ -56,10 +56,10 @@ trying every guess of what is active, each projected by the slow reference, to
 
 def _recovery_words(part: dict[str, Any]) -> str:
     shares = recovered(part["rows"])
+    seeds = sorted({row["seed"] for row in part["rows"]})
     told = ", ".join(f"{name} {100 * share:.1f}%" for name, share in shares.items())
     return f"""**Recovery.** Limits linear in three features, which move them by 8%; one, two or
-three of them unknown; {part["unseen"]} unseen contexts; {len(part["seeds"])} seeds from
-{part["seeds"][0]} on. "Limits known" is an estimator that is given the limits in force in every
+three of them unknown; {part["unseen"]} unseen contexts; seeds {seeds[0]} to {seeds[-1]}. "Limits known" is an estimator that is given the limits in force in every
 sample and the true ones in unseen contexts. The last two decide under its costs, with the mean of
 the true limits and with the largest value that decisions reached. Truth is the best decision under
 the costs and limits that the context says. Decisions met on exact data, as a share of those with
@@ -72,8 +72,8 @@ def _coverage_words(part: dict[str, Any]) -> str:
     return f"""**Intervals.** {part["size"]} decisions, limits off by {100 * part["noise"]:g}% in
 each; how often intervals at {100 * part["level"]:g}% hold the limit at a context that was not seen.
 Where two limits are unknown, costs are known here, so that what is active can be told. Limits with
-fewer than 13 active samples are left out, those that are never active are counted apart: all that is
-said of them is one side."""
+fewer than 13 active samples are left out, those that are never active are counted apart: all that
+is said of them is one side."""
 
 
 def _recovery(rows: list[dict[str, Any]], kind: str) -> Table:
