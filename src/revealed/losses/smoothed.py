@@ -32,7 +32,7 @@ class SmoothedProjectionLoss(RandomLoss):
 
         gradient  E [s - P(s)],  s = c + sigma xi;  the mean of `n_samples` draws stands for E
 
-    Decisions are often taken under costs that vary around what the context tells. A set C then
+    Decisions are often taken under costs that vary around what the context predicts. A set C then
     holds the costs of one day, and the nearest point of C to the prediction is but the likeliest
     of them; the mean over draws is near to their average, as in an EM algorithm whose E-step
     perturbs and projects. Convex in c like the plain distance (`power=1` averages the distance

@@ -149,7 +149,7 @@ def alternatives_of(problem: IntegerProgram) -> Alternatives:
 
 
 def _sides(problem: IntegerProgram, size: int) -> list[bytes]:
-    """What tells the constraints of one instance from those of others, for each."""
+    """A key of the constraints of each instance: equal where they are the same."""
     rows, structure = problem.relaxation, problem.structure
     own = rows.eq_rows.per_instance or rows.ub_rows.per_instance
     if own or (structure is not None and structure.n_instances is not None):

@@ -89,7 +89,7 @@ class Explorer:
             solution = problem.solve(costs)
             status = SolveStatus(int(np.asarray(solution.status)[0]))
             best = np.asarray(solution.x)[0] if status is SolveStatus.OPTIMAL else None
-        told: dict[str, Any] = {
+        view: dict[str, Any] = {
             "costs": (plan.sign * costs[0]).tolist(),
             "solved": best is not None,
             "impossible": status is SolveStatus.INFEASIBLE,
@@ -98,7 +98,7 @@ class Explorer:
             if problem is None or best is None
             else _alternatives(problem, costs[0], best),
         }
-        return told if b is None else told | self._beside(costs, problem, best, b)
+        return view if b is None else view | self._beside(costs, problem, best, b)
 
     def _beside(
         self, costs: np.ndarray, problem: LinearProgram | None, best: np.ndarray | None, b: int

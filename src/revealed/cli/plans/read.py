@@ -38,7 +38,7 @@ def _from_mps(path: Path) -> Plan:
     from ...importers import RelaxationWarning, read_mps
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RelaxationWarning)  # told by whoever shows the plan
+        warnings.simplefilter("ignore", RelaxationWarning)  # shown where the plan is shown
         model = read_mps(path)
     if not isinstance(model.problem, LinearProgram):
         raise InputError(

@@ -16,7 +16,7 @@ from ..._common.arrays import as_costs
 from ...optimality.integer import IntegerCosts
 from ...optimality.protocol import ProjectionOptions
 from ...optimality.sets import OptimalitySet
-from ...oracles.limits import deadline_after, seconds_until
+from ...oracles.calls import deadline_after, seconds_until
 from ...problems.oracle_problem import OracleProblem
 from ..project import check_options, projected
 from ..result import IntegerProjection, Projection, ProjectionStatus, as_given

@@ -1,7 +1,7 @@
 """Ask for decisions that a cost makes cheaper than the observed one: those known, then the oracle.
 
 Costs here are those of the cone (see `optimality.integer`): without the margin's part. A cost p is
-asked about with a little of g added, by which every other decision becomes dearer in proportion to
+asked about with a little of g added, which raises the cost of every other decision in proportion to
 its distance. So an exact oracle breaks ties in favor of the observed decision, and says with it
 that p plus this little is in the cone. Letters: R rows, n entries.
 """
