@@ -23,7 +23,7 @@ from .options import number, signed, whole
 from .ranges import ranges_of
 from .reading import reading_of
 from .telling import tell, tell_json
-from .told import tell_without_decision
+from .told import tell_whole, tell_without_decision
 from .training import train
 from .words import words_for
 
@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
     )
     for name, rows in (("seen", learn), ("held", held)):
         Z, taken = dossier.contexts[rows], dossier.decisions[rows]
-        facts[name] = judge(model, dossier.plans[rows], Z, taken).plain()
+        facts[name] = judge(model, dossier.plans[rows], Z, taken, quiet=args.json).plain()
     shown = held if held.size else learn
     facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])
     save_model(model, args.out)
@@ -157,6 +157,11 @@ def _choice(sentence: str) -> str:
     return sentence.removeprefix("Chose ")
 
 
+def _questions(facts: dict[str, Any]) -> str:
+    """How often the solver was asked, where decisions are whole."""
+    return f" with {facts['calls']:,} questions to the solver" if facts.get("calls") else ""
+
+
 def _tell(
     dossier: Dossier, facts: dict[str, Any], args: argparse.Namespace, replaced: bool
 ) -> None:
@@ -168,19 +173,13 @@ def _tell(
     )
     dossier.tell_limits()
     dossier.tell_assumed()
-    if plan.integers:
-        tell(
-            "Note",
-            f"{count(len(plan.integers), 'variable')} of {plan.name} must be whole numbers. "
-            "What is learned are costs under which the decisions are optimal for the relaxation, "
-            "which is more than being optimal in whole numbers.",
-        )
+    tell_whole(plan)
     if facts["choice"]:
         tell("Chose", _choice(facts["choice"]))
     tell(
         "Learned",
         f"from {count(facts['samples'], 'sample')}, {facts['held']['samples']:,} held out, in "
-        f"{facts['seconds']:.1f} s. {facts['certificate']}",
+        f"{facts['seconds']:.1f} s{_questions(facts)}. {facts['certificate']}",
     )
     if not facts["converged"]:
         tell("", f"Allow more with --max-iter {max(2 * args.max_iter, 1)}.")

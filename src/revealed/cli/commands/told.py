@@ -12,6 +12,7 @@ from ..._common.words import count
 from ..doctor.finding import some
 from ..explain import Miss, Needed, SensitivityRange
 from ..explain.likeness import apart
+from ..plans import Plan
 from ..store import FittedModel
 from ..tables.names import listed
 from .dossier import Dossier
@@ -50,6 +51,8 @@ class Told:
     """Of all costs at once, that explained decisions stand."""
     sure: CoefficientIntervals | None
     one: OneSample | None
+    rounds: int = 0
+    """Refits that intervals were asked to come from."""
 
     def plain(self) -> dict[str, Any]:
         """For JSON. Costs are to be minimized, whatever the planner does."""
@@ -89,12 +92,18 @@ def tell_all(told: Told, top: int) -> None:
     _tell_sensitivity(told)
     if told.sure is not None:
         _tell_coefficients(told.sure, told.model)
+    elif told.model.plan.is_whole and told.rounds:
+        tell(
+            "Intervals",
+            "none: how sure coefficients are has been measured for decisions with fractions only.",
+        )
     if told.one is not None:
         _tell_one(told.one, told.model)
 
 
 def _tell_shares(told: Told) -> None:
     told.dossier.tell_assumed()
+    tell_whole(told.model.plan)
     certificate, words = told.model.training.get("certificate"), words_for(told.model.plan)
     if isinstance(certificate, str):
         tell("Fit", certificate)
@@ -115,6 +124,24 @@ def _tell_shares(told: Told) -> None:
     if isinstance(kept, dict) and told.facts["held"] is not None:
         tell_baselines(kept, words)
     tell_without_decision(told.facts["all"]["without_decision"], words.costs, words.endless)
+
+
+def tell_whole(plan: Plan) -> None:
+    """Say whether decisions are whole, where the plan asks for it."""
+    if plan.is_whole:
+        n, total = len(plan.integers), count(len(plan.variables), "variable")
+        tell(
+            "Whole",
+            f"{n:,} of {total} must be whole numbers. {words_for(plan).costs.capitalize()} are "
+            "learned under which the decisions are the best of all whole ones.",
+        )
+    elif plan.integers:
+        tell(
+            "Relaxed",
+            f"{count(len(plan.integers), 'variable')} of {plan.name} must be whole numbers, which "
+            "--relax leaves aside: costs are learned under which the decisions are optimal even "
+            "with fractions allowed, and predictions may have fractions.",
+        )
 
 
 def tell_without_decision(number: int, costs: str, endless: str) -> None:
@@ -155,13 +182,22 @@ def _tell_misses(told: Told, top: int) -> None:
 def _tell_sensitivity(told: Told) -> None:
     finite, words = told.changes[np.isfinite(told.changes)], words_for(told.model.plan)
     if not finite.size:
+        if told.model.plan.is_whole and len(told.changes):
+            tell(
+                "Sensitivity",
+                "not given for all costs at once: decisions have entries between their bounds, "
+                f"which may move either way. --sample NAME shows the range of each {words.cost}.",
+            )
         return
     low, middle, high = np.percentile(finite, [10, 50, 90])
+    of = ""
+    if told.model.plan.is_whole and len(finite) < len(told.changes):
+        of = f" that are at their bounds ({len(finite):,} of {len(told.changes):,} looked at)"
     tell(
         "Sensitivity",
-        f"Half of the explained decisions stay the {words.best} while no {words.cost} changes by "
-        f"more than {middle:.2g}; one in ten changes at {max(low, 0):.2g}, one in ten holds up to "
-        f"{high:.2g}. The margin of the fit was {told.model.margin:g}. --sample NAME shows the "
+        f"Half of the explained decisions{of} stay the {words.best} while no {words.cost} changes "
+        f"by more than {middle:.2g}; one in ten changes at {max(low, 0):.2g}, one in ten holds up "
+        f"to {high:.2g}. The margin of the fit was {told.model.margin:g}. --sample NAME shows the "
         f"range of each {words.cost}.",
     )
 
@@ -285,6 +321,8 @@ def _interval(sign: float, low: float, high: float) -> str:
 
 def _cost(value: float, size: float) -> str:
     """A cost among others of a size, beside which rounding is nothing."""
+    if np.isnan(value):
+        return "not known"
     if np.isinf(value):
         return "no limit"
     return "0" if abs(value) < 1e-9 * size else f"{value:.4g}"

@@ -12,11 +12,13 @@ from .identification import check_identification
 from .limits import check_limits
 from .repetition import check_repetition
 from .suspicions import check_suspicions
+from .whole import check_whole
 
 _ORDER = list(Severity)
 
 
 CHECKS = (
+    check_whole,
     check_decisions,
     check_repetition,
     check_contexts,
