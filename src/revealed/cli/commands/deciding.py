@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...problems.integer import IntegerProgram
+from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
 from .telling import waiting
 
@@ -60,12 +61,30 @@ def _plain(problem: Any, costs: np.ndarray) -> Decided:
     return Decided(np.asarray(answer.x), status, np.where(answer.optimal, 0.0, np.inf))
 
 
+def _settled(problem: IntegerProgram, costs: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Decisions (B, n) with the same whole entries, the others at the exact vertex that is best
+    beside these: branch and bound leaves them with rounding."""
+    found = X.copy()
+    at = np.flatnonzero(np.isfinite(X).all(axis=1))
+    if not at.size:
+        return found
+    rows = problem[at].relaxation
+    low, high = (np.where(problem.integer, X[at], bound) for bound in (rows.lb, rows.ub))
+    fixed = LinearProgram(rows.A_eq, rows.b_eq, rows.A_ub, rows.b_ub, low, high)
+    answer = fixed.solve(costs[at])
+    good = np.asarray(answer.optimal)
+    found[at[good]] = np.asarray(answer.x)[good] + 0.0
+    return found
+
+
 def _whole(problem: IntegerProgram, costs: np.ndarray, seconds: float | None) -> Decided:
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     # The limit of a call is shared out over its instances, which the threads take in turn.
     limit = None if seconds is None else seconds * -(-len(costs) // threads)
     answer = problem.solve(costs, time_limit=limit, threads=threads)
     X, status = np.asarray(answer.incumbent), np.asarray(answer.status)
+    if not problem.integer.all():
+        X = _settled(problem, costs, X)
     there = np.asarray(np.isfinite(X).all(axis=1))
     own = np.where(there[:, None], X, 0.0)
     spent = np.abs(costs * own).sum(axis=1)

@@ -298,7 +298,7 @@ def _tell_one(one: OneSample, model: FittedModel) -> None:
         for each in one.ranges:
             low, high = sorted((sign * each.low, sign * each.high))
             figures = (_cost(value, size) for value in (sign * each.cost, low, high))
-            rows.append([each.variable, f"{each.taken:g}", *figures])
+            rows.append([each.variable, f"{each.taken + 0.0:g}", *figures])
         print(table(["variable", "taken", words.cost, "may fall to", "may rise to"], rows, 12))
         return
     lines = one.needed or []

@@ -74,17 +74,18 @@ def _exact(case: Case, rows: np.ndarray, between: np.ndarray | None) -> list[Fin
             "what these rule out teaches too."
         )
     details: dict[str, Any] = {"whole": list(plan.integers), "never_reached": slack}
-    advice = "Nothing to do. Predictions will be whole."
+    advice = (
+        "Nothing to do. Predictions will be whole. The relaxation, which --relax learns from, asks "
+        "for costs under which decisions are the best even with fractions allowed, and misses "
+        "those under which they are the best of the whole ones only."
+    )
     if between is not None and between.size:
         share = len(between) / max(len(rows), 1)
         advice += (
-            f" The relaxation, which --relax learns from, would mislead: {len(between):,} of "
-            f"{len(rows):,} decisions ({share:.0%}) are no corner of it, so only costs that rank "
-            "several corners equal explain them."
+            f" It would mislead here: {len(between):,} of {len(rows):,} decisions ({share:.0%}) "
+            "are no corner of it, so only costs that rank several corners equal explain them."
         )
         details["not_a_corner"] = len(between)
-    else:
-        advice += " --relax learns for the relaxation instead, which is faster."
     return [Finding(Severity.NOTE, "whole", what, advice, details=details), *_pace(case, rows)]
 
 
@@ -119,7 +120,7 @@ def _kinds(plan: Plan) -> str:
     switch = int((at & (low >= 0).all(axis=0) & (high <= 1).all(axis=0)).sum())
     n, total = int(at.sum()), len(plan.variables)
     kinds = f", {'all' if switch == n else switch} of them 0 or 1" if switch else ""
-    return f"{n} of {count(total, 'variable')} {'is' if n == 1 else 'are'} whole numbers{kinds}."
+    return f"{n} of {count(total, 'variable')} must be whole numbers{kinds}."
 
 
 def _reached(plan: Plan, X: np.ndarray) -> np.ndarray:
