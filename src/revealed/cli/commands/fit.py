@@ -28,6 +28,11 @@ from .training import train
 from .words import words_for
 
 
+EVALUATIONS, WHOLE_EVALUATIONS = 500, 5_000
+"""Of the loss at most; over the cuts known of whole decisions one takes little beside the solver's
+questions, and there is a new minimum to go to with every round of cuts."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `revealed fit`."""
     add_files(parser, problem=True)
@@ -72,9 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-iter",
         type=whole,
-        default=500,
         metavar="N",
-        help="largest number of evaluations of the loss (500)",
+        help=f"largest number of evaluations of the loss ({EVALUATIONS}; {WHOLE_EVALUATIONS} where "
+        "decisions are whole)",
     )
     parser.add_argument(
         "--keep",
@@ -94,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
     replaced = check_target(args.out)
     how = reading_of(args)
     dossier, half_unit, _ = cleaned(read_dossier(args), how)
+    if args.max_iter is None:
+        args.max_iter = WHOLE_EVALUATIONS if dossier.plan.is_whole else EVALUATIONS
     learn, held = dossier.split(args.holdout, args.seed)
     began = time.perf_counter()
     trained = train(dossier, learn, args)
