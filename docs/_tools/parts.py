@@ -31,6 +31,7 @@ PARTS = {
     "vision_failed.md": lambda: results.claims_list("vision", failed=True),
     "excess_samples.md": lambda: results.excess_risk("samples"),
     "excess_steps.md": lambda: results.excess_risk("steps"),
+    "audit.md": results.audit,
     "paper_route.md": results.paper_route,
     "scale.md": results.scale_table,
     "netlib.md": results.netlib_sentence,

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .importers import read_mps as read_mps
     from .losses import ProjectionLoss as ProjectionLoss
     from .optimality.cost_form import CostForm as CostForm
+    from .optimality.limit_sets import UnknownLimitSet as UnknownLimitSet
     from .optimality.mixed import MixedSets as MixedSets
     from .optimality.rounding import read_rounded as read_rounded
     from .optimality.sets import EntryState as EntryState
@@ -74,7 +75,14 @@ _HOMES = {
         "read_mps",
     ),
     "losses": ("ProjectionLoss",),
-    "optimality": ("CostForm", "EntryState", "MixedSets", "OptimalitySet", "read_rounded"),
+    "optimality": (
+        "CostForm",
+        "EntryState",
+        "MixedSets",
+        "OptimalitySet",
+        "UnknownLimitSet",
+        "read_rounded",
+    ),
     "problems.cones": ("SecondOrderCone", "SemidefiniteCone"),
     "problems.convex": ("ConvexProgram",),
     "problems.integer": ("IntegerProgram",),
@@ -151,6 +159,7 @@ __all__ = [  # noqa: RUF022
     "EntryState",
     "CostForm",
     "MixedSets",
+    "UnknownLimitSet",
     "project",
     "Projection",
     "ProjectionStatus",

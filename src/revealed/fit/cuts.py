@@ -72,7 +72,7 @@ def minimize_over_cuts(
     common = options | {"features": features, "evaluator": known, "threads": threads}
     rows: list[dict[str, Any]] = []
     fine = complete = False
-    told: Certificate | None = None
+    certificate: Certificate | None = None
     with progress("Cuts and minima", max_iter, verbose=verbose) as show:
         oracle.tell = lambda: show({"iteration": known.evaluations, "h": oracle.h})
         for turn in range(ROUNDS):
@@ -89,10 +89,10 @@ def minimize_over_cuts(
             part = minimize(
                 model, None, known.sets, max_iter=left, tol=near, describe_fit=fine, **common
             )
-            told = part.certificate if fine else told
+            certificate = part.certificate if fine else certificate
             rows.append(part.rows[-1] | {"iteration": len(rows), "calls": oracle.calls})
             oracle.h = float(rows[-1]["h"])
-    return _history(rows, complete, model, features, oracle, told, tol)
+    return _history(rows, complete, model, features, oracle, certificate, tol)
 
 
 def _in_turn(turn: int, count: int) -> np.ndarray:
@@ -153,16 +153,16 @@ def _history(
     model: ConvexModel,
     features: Any,
     oracle: _Oracle,
-    told: Certificate | None,
+    certificate: Certificate | None,
     tol: float,
 ) -> History:
     """The rounds as rows, and what is proved: the bound of the known cuts from below, the loss by
     points in the sets from above."""
     history = History(rows)
     exact = complete and oracle.unproved == 0
-    bound = 0.0 if told is None else told.lower_bound
+    bound = 0.0 if certificate is None else certificate.lower_bound
     value = oracle.value(model, features)
-    converged = exact and told is not None and told.converged
+    converged = exact and certificate is not None and certificate.converged
     history.reason = StopReason.CONVERGED if converged else StopReason.CAP
     facts = Convergence(
         value=value,

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from .._common.rows import Rows, frozen
 from ..errors import InputError
+from ..optimality.cost_form import CostForm
 from ..problems.integer import IntegerProgram
 from ..problems.linear import LinearProgram
 from ..problems.quadratic import QuadraticProgram
@@ -193,3 +194,29 @@ def _check_given(given: Any, facts: Facts, tensors: Tensors) -> None:
             f"The model was fitted to a problem of {n} variables; `problem` has "
             f"{getattr(given, 'n_variables', 'none')}."
         )
+
+
+_LIMITS = ("lower", "upper", "cost_lower", "cost_upper")
+
+
+def pack_form(form: CostForm) -> Tensors:
+    """Matrix, offset and limits."""
+    tensors = {f"form.{name}": np.array(getattr(form, name)) for name in _LIMITS}
+    tensors["form.offset"] = np.array(form.map.offset)
+    return tensors | pack_rows("form.matrix", form.map.rows)
+
+
+def unpack_form(tensors: Tensors) -> CostForm:
+    """The form, refused if its parts do not fit together."""
+    parts = {name: _array(tensors, f"form.{name}") for name in ("offset", *_LIMITS)}
+    n, p = parts["offset"].shape[-1], parts["lower"].shape[-1]
+    if not n * p:
+        raise InputError("The stored form has no entries.")
+    matrix = unpack_rows(tensors, "form.matrix", n, p)
+    return CostForm(matrix, parts.pop("offset"), **parts)
+
+
+def _array(tensors: Tensors, name: str) -> np.ndarray:
+    array = tensors.get(name)
+    shape = (None,) if array is None or array.ndim != 2 else (None, None)
+    return tensor(tensors, name, shape)

@@ -172,7 +172,7 @@ class ProjectionLoss(DecisionLoss):
         self._look_for_trivial_cost(sets)
         q = padded(q, sets) if isinstance(sets, MixedSets) else q
         if self.max_calls is not None:
-            p = project(q, sets, max_iter=self.max_calls, threads=self.threads)
+            p = project(q, sets, method="cuts", max_iter=self.max_calls, threads=self.threads)
         elif keys is None or not self.warm_start:
             p = project(q, sets, threads=self.threads)
         else:

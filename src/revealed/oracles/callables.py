@@ -17,8 +17,8 @@ from ..errors import InputError, RevealedError, ShapeError
 from ..problems.integer import INTEGRAL
 from ..problems.oracle_problem import OracleProblem
 from ..problems.solution import IntegerSolution, SolveStatus
+from .calls import deadline_after
 from .integer import packed
-from .limits import deadline_after
 
 _LATE = object()
 
@@ -51,11 +51,11 @@ def solve_by_oracle(
         if answer is _LATE:
             continue
         for b, x in zip(rows, _decisions(problem, answer, rows), strict=True):
-            told = None if x is None else _wrong(problem, x)
-            if told is not None and problem.on_error == "raise":
-                raise InputError(f"The oracle's decision for instance {b} {told}")
+            fault = None if x is None else _wrong(problem, x)
+            if fault is not None and problem.on_error == "raise":
+                raise InputError(f"The oracle's decision for instance {b} {fault}")
             status[b] = SolveStatus.FAILED
-            if x is not None and told is None:
+            if x is not None and fault is None:
                 status[b] = SolveStatus.OPTIMAL
                 X[b] = problem.rounded(x[None])[0]
     _contradicted(problem, C, X, status)
@@ -131,11 +131,11 @@ def _decisions(problem: OracleProblem, answer: Any, rows: np.ndarray) -> list[An
     return list(array) if problem.batched else [array]
 
 
-def _refused(problem: OracleProblem, told: str, error: Exception | None) -> list[Any]:
+def _refused(problem: OracleProblem, expected: str, error: Exception | None) -> list[Any]:
     if problem.on_error == "fail":
         return [None]
     raise ShapeError(
-        f"The oracle must return a decision of {told}: one number for each cost entry."
+        f"The oracle must return a decision of {expected}: one number for each cost entry."
     ) from error
 
 

@@ -116,7 +116,7 @@ class OracleProblem(IntegerProgram):
         if self.n_instances is not None:
             raise InputError(
                 "The bounds and rows of an OracleProblem are the same for all instances: its "
-                "function is not told which instance it decides for. Build one problem for each."
+                "function does not know which instance it decides for. Build one problem for each."
             )
         self._set(
             oracle=solve,
@@ -141,7 +141,7 @@ class OracleProblem(IntegerProgram):
     @property
     def is_trusted(self) -> bool:
         """Whether the function's answers agree with each other. One that has returned a decision
-        dearer than another that it knew is not exact, and proves nothing: set its gap to 0."""
+        above that of another it knew is not exact, and proves nothing: set its gap to 0."""
         return self.record.agree
 
     def __repr__(self) -> str:

@@ -6,6 +6,8 @@ basis. Where a part with many fresh seeds exists, it decides and the paper's fiv
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import stats
 
@@ -22,6 +24,8 @@ TODAY = "our estimator today"
 FOLLOWS = 0.8
 """Rank correlation from which one measure is said to follow another."""
 GAMMAS = {"gamma": "Γ at margin 1", "gamma_relative": "Γ free of scale"}
+THEIRS, OURS_TO_SHOW, YARDSTICK = "The paper claims", "We ask of ours", "On CaVE's yardstick"
+PROBLEMS = {"path": "Paths", "knapsack": "Knapsack"}
 
 
 def judge(study: Study) -> list[Claim]:
@@ -32,9 +36,32 @@ def judge(study: Study) -> list[Claim]:
         for build in (_lower, _comparable, _alike, _follows, _today):
             claim = build(study, judged)
             if claim is not None:
-                claims.append(claim)
-    claims += [_ahead(study, part) for part in study.parts_like("cave")]
+                problem = PROBLEMS.get(part.removeprefix("paper "), part)
+                told = _protocol(study, judged)
+                claims.append(replace(claim, problem=problem, protocol=told))
+    for part in study.parts_like("cave"):
+        problem = part.removeprefix("cave ").capitalize()
+        told = _protocol(study, part)
+        claims.append(replace(_ahead(study, part), problem=problem, protocol=told))
     return claims + vision_claims(study)
+
+
+def _protocol(study: Study, part: str) -> str:
+    """What was run, from the runs' own configurations."""
+    entry = next(iter(study.of(part)), None)
+    if entry is None:
+        return ""
+    config, n = entry.config, max(len(e.runs) for e in study.of(part))
+    data = config.get("data")
+    sizes = (data.get("sizes") if isinstance(data, dict) else None) or []
+    kind = "fresh seeds" if part.startswith("seeds") else "seeds"
+    where = " on the paper's five seeds" if part.startswith("seeds") else ""
+    told = [f"{n} {kind}"]
+    if sizes:
+        told.append(f"{' / '.join(f'{s:,}' for s in sizes)} samples to train, validate and test")
+    told.append(f"{config.get('epochs')} epochs in batches of {config.get('batch_size')}")
+    told += [f"settings by validation decision loss{where}"]
+    return f"{'; '.join(told)}."
 
 
 def our_erm(study: Study, part: str) -> Entry | None:
@@ -90,6 +117,8 @@ def _lower(study: Study, part: str) -> Claim:
         against,
         [*missing, *too_few(study, ours, _seeds(part))],
         _five(study, part, ours.label if ours else "", list(PAPER_RIVALS)),
+        whose=THEIRS,
+        topic=f"ERM has lower estimate loss than {listed(list(PAPER_RIVALS))}",
     )
 
 
@@ -104,6 +133,8 @@ def _comparable(study: Study, part: str) -> Claim:
         against,
         [*missing, *too_few(study, ours, _seeds(part))],
         _five(study, part, ours.label if ours else "", ["SPO+"]),
+        whose=THEIRS,
+        topic="ERM is comparable with SPO+, which sees the true costs",
     )
 
 
@@ -122,6 +153,8 @@ def _alike(study: Study, part: str) -> Claim:
         pocs.label if pocs else "",
         against,
         [*(f"no finished run of {name}" for name in absent), *too_few(study, erm, _seeds(part))],
+        whose=THEIRS,
+        topic="POCS and ERM differ negligibly",
     )
 
 
@@ -139,7 +172,9 @@ def _follows(study: Study, part: str) -> Claim | None:
         "mean over seeds",
         against[:1],
         too_few(study, entries[0], _seeds(part)),
-        [f"{against[1].other}: {fixed(against[1].ours)}."],
+        [f"{GAMMAS['gamma_relative']}: {fixed(against[1].ours)}."],
+        whose=THEIRS,
+        topic="Γ follows the estimate loss over methods",
     )
 
 
@@ -156,7 +191,8 @@ def _rank_correlation(entries: list[Entry], measure: str) -> Against:
     values = np.array(found)
     low, high = interval(values)
     passes = decided(low >= FOLLOWS, high < FOLLOWS)
-    return Against(GAMMAS[measure], FOLLOWS, mean(values), values - FOLLOWS, passes)
+    told = f"asked of {GAMMAS[measure]}"
+    return Against(told, FOLLOWS, mean(values), values - FOLLOWS, passes)
 
 
 def _today(study: Study, part: str) -> Claim | None:
@@ -175,6 +211,9 @@ def _today(study: Study, part: str) -> Claim | None:
         ours.label,
         [*blind, *spo],
         [*([] if spo else ["no eligible run of SPO+"]), *too_few(study, ours, _seeds(part))],
+        whose=OURS_TO_SHOW,
+        topic="Our estimator today is at or below every rival that sees decisions only, and level "
+        "with SPO+ or better",
     )
 
 
@@ -198,6 +237,8 @@ def _ahead(study: Study, part: str) -> Claim:
         against,
         [*missing, *too_few(study, ours, CAVE_SEEDS)],
         _distance_from_truth(study, part, ours),
+        whose=YARDSTICK,
+        topic="The best of our losses is at or below the best rival that sees decisions only",
     )
 
 

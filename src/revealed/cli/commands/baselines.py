@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...metrics.sameness import SAME, same_decision
-from ..doctor.alike import row_codes
+from ..doctor.repetition import row_codes
 from ..store import FittedModel
 from .dossier import Dossier
 from .judging import relative
@@ -32,7 +32,7 @@ def baselines(
     best = problem.solve(costs)
     there = np.asarray(best.optimal)
     spent = np.abs(costs * taken).sum(axis=1)
-    told = {}
+    figures = {}
     for name, decisions in (("most_frequent", usual), ("no_context", without)):
         solved = np.isfinite(decisions).all(axis=1)
         obeys = np.zeros(len(rows), bool)
@@ -42,13 +42,13 @@ def baselines(
         hits = int(same_decision(decisions, taken).sum())
         use = there & obeys
         more = (costs * (np.where(use[:, None], decisions - np.asarray(best.x), 0.0))).sum(axis=1)
-        told[name] = {
+        figures[name] = {
             "repeated": hits,
             "repeated_share": hits / len(rows),
             "extra_cost": relative(more[use], spent[use]) if use.any() else None,
             "infeasible": int((solved & ~obeys).sum()),
         }
-    return told | {"samples": len(rows)}
+    return figures | {"samples": len(rows)}
 
 
 def _always(problem: Any, cost: np.ndarray, size: int) -> np.ndarray:

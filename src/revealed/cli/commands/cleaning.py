@@ -106,12 +106,12 @@ def _repaired(dossier: Dossier, bad: np.ndarray) -> Dossier:
         )
     decisions, moved, _ = settle(problem, dossier.decisions, SAME, "repair")
     worst = int(np.argmax(moved))
-    told = (
+    note = (
         f"{count(len(bad), 'decision breaks', 'decisions break')} the plan and "
         f"{'was' if len(bad) == 1 else 'were'} moved to the nearest that obeys: "
         f"{_some(dossier, bad)}. The farthest, {dossier.sample(worst)}, by {moved[worst]:.3g}."
     )
-    return replace(dossier, decisions=decisions, notes=(*dossier.notes, told))
+    return replace(dossier, decisions=decisions, notes=(*dossier.notes, note))
 
 
 def _skipped(dossier: Dossier, bad: np.ndarray) -> Dossier:

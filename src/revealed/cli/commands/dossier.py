@@ -31,7 +31,7 @@ from ..tables import (
 from ..tables.decisions import check_names, is_long, unused
 from ..tables.names import listed, plain_name
 from ..tables.pairing import find_key
-from .holdout import split_rows
+from .judging import split_rows
 from .reading import Reading, add_reading, reading_of, refuse_other_units
 from .telling import tell
 
@@ -78,8 +78,8 @@ class Dossier:
     def tell_limits(self) -> None:
         """Say which columns are limits, if any."""
         if self.limits:
-            told = listed([limit.told for limit in self.limits])
-            tell("Limits", f"of every sample its own: {told}. These columns are not learned from.")
+            names = listed([limit.source for limit in self.limits])
+            tell("Limits", f"of every sample its own: {names}. These columns are not learned from.")
 
     def plain_limits(self) -> list[dict[str, str]]:
         """For JSON."""

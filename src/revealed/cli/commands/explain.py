@@ -18,12 +18,11 @@ from ..tables.names import did_you_mean, plain_name
 from .cleaning import cleaned
 from .deciding import decide
 from .dossier import Dossier, add_files, dossier_for
-from .holdout import fingerprint
-from .judging import judge
+from .explanation import Explanation, OneSample, tell_all
+from .judging import fingerprint, judge
 from .options import whole
 from .reading import reading_for
 from .telling import tell_json, waiting
-from .told import OneSample, Told, tell_all
 from .training import loss_of
 
 if TYPE_CHECKING:
@@ -80,11 +79,11 @@ def run(args: argparse.Namespace) -> int:
     one = None
     if args.sample is not None:
         one = _one_sample(model, dossier, costs, verdict.as_good, args)
-    told = Told(model, dossier, facts, misses, changes, sure, one, args.rounds)
+    explanation = Explanation(model, dossier, facts, misses, changes, sure, one, args.rounds)
     if args.json:
-        tell_json(told.plain())
+        tell_json(explanation.plain())
     else:
-        tell_all(told, args.top)
+        tell_all(explanation, args.top)
     return 0
 
 
@@ -98,14 +97,14 @@ def _misses(dossier: Dossier, costs: np.ndarray, rows: np.ndarray) -> list[Miss]
 
 def _parts(model: FittedModel, dossier: Dossier) -> tuple[np.ndarray, np.ndarray]:
     """Rows the model learned from and rows held out, if these are the tables it was fitted on."""
-    told = model.training
+    training = model.training
     try:
-        learn, held = dossier.split(float(told["held_out"]), int(told["seed"]))
+        learn, held = dossier.split(float(training["held_out"]), int(training["seed"]))
     except (KeyError, TypeError, ValueError):
         return np.arange(len(dossier)), np.zeros(0, int)
-    same = told.get("samples") == len(learn)
-    if "data" in told:  # models of the first days have only the number of samples to go by
-        same = same and told["data"] == fingerprint(dossier.tables)
+    same = training.get("samples") == len(learn)
+    if "data" in training:  # models of the first days have only the number of samples to go by
+        same = same and training["data"] == fingerprint(dossier.tables)
     return (learn, held) if same else (np.arange(len(dossier)), np.zeros(0, int))
 
 

@@ -16,17 +16,15 @@ from ..store import FittedModel, Samples, check_target, save_model
 from .baselines import baselines
 from .cleaning import cleaned
 from .dossier import Dossier, add_files, read_dossier
+from .explanation import tell_whole, tell_without_decision
 from .headline import tell_baselines, tell_figures
-from .holdout import fingerprint
-from .judging import judge
+from .judging import fingerprint, judge
 from .options import number, signed, whole
 from .ranges import ranges_of
 from .reading import reading_of
 from .telling import tell, tell_json
-from .told import tell_whole, tell_without_decision
 from .training import train
 from .words import words_for
-
 
 EVALUATIONS, WHOLE_EVALUATIONS = 500, 5_000
 """Of the loss at most; over the cuts known of whole decisions one takes little beside the solver's
@@ -135,8 +133,8 @@ def run(args: argparse.Namespace) -> int:
     facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])
     save_model(model, args.out)
     if args.json:
-        told = {"model": str(args.out), "replaced": replaced, "limits": dossier.plain_limits()}
-        tell_json(told | dossier.plain_assumed() | facts)
+        output = {"model": str(args.out), "replaced": replaced, "limits": dossier.plain_limits()}
+        tell_json(output | dossier.plain_assumed() | facts)
     else:
         _tell(dossier, facts, args, replaced)
     return 1 if facts["unsolved"] or not facts["converged"] else 0

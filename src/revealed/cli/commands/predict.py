@@ -15,12 +15,12 @@ from ...problems.solution import SolveStatus
 from ..plans import Plan, read_limits
 from ..tables import Bad, Skipped, Table
 from .deciding import Decided, decide
+from .explanation import tell_without_decision
 from .headline import fine
 from .options import seconds
 from .ranges import Outside, far_outside
 from .reading import refuse_other_units
 from .telling import tell, tell_json
-from .told import tell_without_decision
 from .words import Words, words_for
 
 SHOWN = 10
@@ -145,7 +145,7 @@ def _tell_outside(table: Table, outside: list[Outside], unseen: dict[str, int]) 
         tell(
             "Warning",
             f"{count(rows, 'context lies', 'contexts lie')} far outside what the model has seen; "
-            "nothing tells whether its costs hold there:",
+            "its costs may not hold there:",
         )
     for o in outside[:SHOWN]:
         seen = f"between {o.low:.6g} and {o.high:.6g}" if o.low < o.high else f"only {o.low:.6g}"

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..._common.words import count
 from ...optimality.sets import EntryState, OptimalitySet
-from .alike import row_codes
 from .finding import Case, Finding, Severity, some
+from .repetition import row_codes
 
 LARGEST = 4_000
 """Different decisions whose ranks are looked at; they are small dense problems."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._common.words import count
+from ..._common.words import apart, count
 from ...metrics.sameness import SAME
 from ...problems.linear import LinearProgram, constraint_gaps
 from ...problems.solution import SolveStatus
-from ..explain.likeness import apart
 from ..plans import Plan
 from .finding import Case, Finding, Severity, some
 from .limits import impossible_limits
@@ -87,12 +86,12 @@ def broken_constraint(plan: Plan, decision: np.ndarray) -> str:
         got = sign * float(rows.times(x)[0, i])
         limit = sign * float(np.atleast_2d((problem.b_eq, problem.b_ub)[kind])[0, i])
         relation = "must be" if not kind else "may be at most" if sign > 0 else "must be at least"
-        told = apart(got, limit)
-        return f"{name} is {told[0]}, it {relation} {told[1]} (off by {abs(got - limit):g})"
+        shown = apart(got, limit)
+        return f"{name} is {shown[0]}, it {relation} {shown[1]} (off by {abs(got - limit):g})"
     limit = float(np.atleast_2d((problem.lb, problem.ub)[kind - 2])[0, i])
     relation = ("must not be below", "must not be above")[kind - 2]
-    told = apart(float(x[0, i]), limit)
-    return f"{plan.variables[i]} is {told[0]}, it {relation} {told[1]}"
+    shown = apart(float(x[0, i]), limit)
+    return f"{plan.variables[i]} is {shown[0]}, it {relation} {shown[1]}"
 
 
 def _other_units(case: Case, bad: np.ndarray) -> Finding | None:

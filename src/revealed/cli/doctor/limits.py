@@ -1,4 +1,4 @@
-"""Limits of the plan that seem to change from sample to sample, and ones that nobody can meet.
+"""Limits of the plan that seem to change from sample to sample, and ones that no decision can meet.
 
 Letters: B samples, m rows, d features.
 """
@@ -40,14 +40,14 @@ class Following(NamedTuple):
     broken: bool
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         same = self.asked == self.column
         return self.asked if same else f"{self.asked} (the column {self.column})"
 
     @property
     def option(self) -> str:
-        told = self.asked if self.asked == self.column else f"{self.asked}={self.column}"
-        return f"--limit {shlex.quote(told)}"
+        pair = self.asked if self.asked == self.column else f"{self.asked}={self.column}"
+        return f"--limit {shlex.quote(pair)}"
 
 
 def check_limits(case: Case, feasible: np.ndarray) -> list[Finding]:
@@ -59,7 +59,7 @@ def check_limits(case: Case, feasible: np.ndarray) -> list[Finding]:
 
 
 def _moving(found: list[Following], size: int) -> Finding:
-    first, others = found[0], [f.told for f in found[1:]]
+    first, others = found[0], [f.label for f in found[1:]]
     options = " ".join(f.option for f in found[:SHOWN])
     more = f" and so on for all {len(found)}" if len(found) > SHOWN else ""
     looked = " looked at" if first.of < size else ""
@@ -96,20 +96,22 @@ def _followed(case: Case, feasible: np.ndarray) -> list[Following]:
                 continue
             alone = part == "b_ub" and len(names[plan.inequalities[i]]) == 1  # has no other side
             there, share = _evidence(value[:, i], float(own[i]), off[:, i], case.tol, alone)
-            looked = np.arange(len(rows)) if part == "b_eq" else there  # an equality tells always
+            looked = np.arange(len(rows)) if part == "b_eq" else there  # an equality always counts
             k = _column(Z, value[:, i], there, looked, share, case.tol)
             if k is not None:
                 equal = int(_equal(Z[:, [k]], value[:, i], case.tol).sum())
                 name, column = called[part, i], case.feature_names[columns[k]]
-                told = Following(name, column, equal, len(rows), float(own[i]), share == FOLLOWS)
-                found.append(told)
+                following = Following(
+                    name, column, equal, len(rows), float(own[i]), share == FOLLOWS
+                )
+                found.append(following)
     return found
 
 
 def _evidence(
     value: np.ndarray, own: float, off: np.ndarray, tol: float, alone: bool
 ) -> tuple[np.ndarray, float]:
-    """Rows that tell whether a limit is something else than `own`, and the share of them that must
+    """Rows that show whether a limit differs from `own`, and the share of them that must
     agree: those that break it (`off`), or where few do, those that stay away from it."""
     if off.sum() >= LEAST:
         return np.flatnonzero(off), FOLLOWS

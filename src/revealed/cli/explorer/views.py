@@ -93,7 +93,7 @@ class Explorer:
             found = decide(problem, costs, quiet=True, seconds=DECIDED_S)
             status = SolveStatus(int(found.status[0]))
             best = found.decisions[0] if np.isfinite(found.decisions[0]).all() else None
-        told: dict[str, Any] = {
+        view: dict[str, Any] = {
             "costs": (plan.sign * costs[0]).tolist(),
             "solved": best is not None,
             "proved": status is SolveStatus.OPTIMAL,
@@ -104,7 +104,7 @@ class Explorer:
             if problem is None or best is None
             else _alternatives(problem, costs[0], best),
         }
-        return told if b is None else told | self._beside(costs, problem, best, b)
+        return view if b is None else view | self._beside(costs, problem, best, b)
 
     def _beside(
         self, costs: np.ndarray, problem: Any, best: np.ndarray | None, b: int

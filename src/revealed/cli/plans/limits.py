@@ -22,8 +22,7 @@ from ...problems.linear import LinearProgram
 from ..tables.gaps import Bad
 from ..tables.names import did_you_mean, listed, plain_name
 from ..tables.table import TableFile
-from .plan import Plan
-from .special import structure_with
+from .plan import Plan, structure_with
 
 SIDES = ("lower", "upper")
 ENDLESS = 1e20
@@ -51,7 +50,7 @@ class Limit:
         return self.part, self.index
 
     @property
-    def told(self) -> str:
+    def source(self) -> str:
         """`budget`, or `budget from the column money`."""
         same = self.column == self.name
         return self.name if same else f"{self.name} from the column {self.column}"
@@ -214,7 +213,7 @@ def _refuse_missing(file: TableFile, limits: Sequence[Limit]) -> None:
 def refuse_limits(
     plan: Plan, limits: Sequence[Limit], values: np.ndarray, where: Callable[[int, str], str]
 ) -> None:
-    """Refuse limits (B, k) that no decision could meet, whatever the others are; `where` tells the
+    """Refuse limits (B, k) that no decision could meet, whatever the others are; `where` names the
     place of a row and a column."""
     sign = plan.row_sign
     for limit, given in zip(limits, values.T, strict=True):

@@ -16,11 +16,12 @@ from revealed import losses
 
 from .data import Data
 
-BATCH, STEP = 32, 1e-2
-"""PyEPO's and CaVE's: Adam, batches of 32."""
+BATCH = 32
+STEPS = {"knapsack": 1e-2, "tsp": 5e-2, "cvrp": 5e-2}
+"""Adam's learning rates: PyEPO's for knapsacks, CaVE's for tours and routes."""
 
-Learner = Callable[[Data, int, int], dict[str, Any]]
-"""(data, seed, epochs) -> what was learned and how long it took: `costs` of the test contexts,
+Learner = Callable[[Data, int, int, float], dict[str, Any]]
+"""(data, seed, epochs, learning rate) -> what was learned and how long it took: `costs` of the test contexts,
 `epochs` in seconds each."""
 
 
@@ -28,11 +29,11 @@ def by_loss(make: Callable[[Any], Any], *, on_sets: float | None = None) -> Lear
     """A linear model trained by Adam on a loss; `on_sets` is the margin for those that take sets,
     built once."""
 
-    def learn(data: Data, seed: int, epochs: int) -> dict[str, Any]:
+    def learn(data: Data, seed: int, epochs: int, lr: float) -> dict[str, Any]:
         torch.manual_seed(seed)
         loss_fn, train = make(data.problem), data.train
         net = torch.nn.Linear(train.contexts.shape[1], data.problem.n_variables).double()
-        optimizer = torch.optim.Adam(net.parameters(), lr=STEP)
+        optimizer = torch.optim.Adam(net.parameters(), lr=lr)
         Z, C, X = (torch.from_numpy(part) for part in train)
         sets = None if on_sets is None else rv.OptimalitySet(data.problem, train.decisions, on_sets)
         order, seconds = np.random.default_rng(seed), []
@@ -56,7 +57,7 @@ def by_loss(make: Callable[[Any], Any], *, on_sets: float | None = None) -> Lear
 def by_solver(**options: Any) -> Learner:
     """`InverseRegressor`, to the minimum over all cuts that the oracle finds."""
 
-    def learn(data: Data, seed: int, epochs: int) -> dict[str, Any]:
+    def learn(data: Data, seed: int, epochs: int, lr: float) -> dict[str, Any]:
         before = time.perf_counter()
         est = rv.InverseRegressor(data.problem, random_state=seed, threads=1, **options)
         with warnings.catch_warnings():
