@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .errors import PartitionError as PartitionError
     from .errors import RevealedError as RevealedError
     from .errors import ShapeError as ShapeError
+    from .fit import ConformalDecisions as ConformalDecisions
     from .fit import InverseRegressor as InverseRegressor
     from .fit import InverseRegressorCV as InverseRegressorCV
     from .fit import Run as Run
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from .importers import read_mps as read_mps
     from .losses import ProjectionLoss as ProjectionLoss
     from .optimality.cost_form import CostForm as CostForm
+    from .optimality.limit_sets import UnknownLimitSet as UnknownLimitSet
     from .optimality.mixed import MixedSets as MixedSets
     from .optimality.rounding import read_rounded as read_rounded
     from .optimality.sets import EntryState as EntryState
@@ -67,7 +69,7 @@ _HOMES = {
         "RevealedError",
         "ShapeError",
     ),
-    "fit": ("InverseRegressor", "InverseRegressorCV", "Run", "load"),
+    "fit": ("ConformalDecisions", "InverseRegressor", "InverseRegressorCV", "Run", "load"),
     "importers": (
         "from_cvxpy",
         "from_gurobi",
@@ -77,7 +79,14 @@ _HOMES = {
         "read_mps",
     ),
     "losses": ("ProjectionLoss",),
-    "optimality": ("CostForm", "EntryState", "MixedSets", "OptimalitySet", "read_rounded"),
+    "optimality": (
+        "CostForm",
+        "EntryState",
+        "MixedSets",
+        "OptimalitySet",
+        "UnknownLimitSet",
+        "read_rounded",
+    ),
     "problems.cones": ("SecondOrderCone", "SemidefiniteCone"),
     "problems.convex": ("ConvexProgram",),
     "problems.integer": ("IntegerProgram",),
@@ -154,6 +163,7 @@ __all__ = [  # noqa: RUF022
     "EntryState",
     "CostForm",
     "MixedSets",
+    "UnknownLimitSet",
     "project",
     "Projection",
     "ProjectionStatus",
@@ -163,6 +173,7 @@ __all__ = [  # noqa: RUF022
     "InverseRegressor",
     "InverseRegressorCV",
     "Run",
+    "ConformalDecisions",
     "load",
     "metrics",
     "datasets",

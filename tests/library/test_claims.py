@@ -138,7 +138,7 @@ def test_right_hand_sides_of_rounding_make_nothing_infeasible(tiny):
     best = rv.QuadraticProgram(Q=np.eye(3), sense="min", **rows).solve(np.zeros((1, 3)))
     assert best.optimal.all()
     np.testing.assert_allclose(best.x, [[4, 4, 4]], atol=1e-7)
-    near = rv.LinearProgram(**rows).repair(np.array([[4.1, 4, 4]]))
+    near = rv.LinearProgram(**rows).repair([[4.1, 4, 4]])
     np.testing.assert_allclose(near, [[4, 4, 4]], atol=1e-7)
 
 

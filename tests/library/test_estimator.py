@@ -112,6 +112,15 @@ def test_cross_validation_takes_sets_as_it_takes_decisions():
     np.testing.assert_allclose(*scores)
 
 
+@pytest.mark.parametrize("solver", ["lbfgs", "sgd"])
+def test_the_same_data_give_the_same_model_unless_draws_are_asked_for(solver):
+    Z, X, _ = routes()
+    fits = [InverseRegressor(PATHS, solver=lasting(solver, 5)).fit(Z, X) for _ in range(2)]
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+    anew = InverseRegressor(PATHS, solver=lasting(solver, 5), random_state=None).fit(Z, X)
+    assert not np.array_equal(anew.coef_, fits[0].coef_)
+
+
 def test_clone_and_set_params():
     est = InverseRegressor(PATHS, solver="sgd", ridge=0.1, model=network())
     other = clone(est).set_params(margin=2.0)

@@ -84,6 +84,15 @@ class Rows:
             )
         return np.ascontiguousarray((self._row_sums @ (self.data * X[:, self.indices]).T).T)
 
+    def transposed_times(self, Y: np.ndarray) -> np.ndarray:
+        """(B, n): each instance's transposed matrix times its own row of `Y` (B, m)."""
+        if not self.per_instance:
+            return np.ascontiguousarray((self._shared_matrix.T @ Y.T).T)
+        terms = self.data * Y[:, np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))]
+        shape = (self.shape[1], len(self.indices))
+        sums = sparse.csr_array((np.ones(shape[1]), (self.indices, np.arange(shape[1]))), shape)
+        return np.ascontiguousarray((sums @ terms.T).T)
+
     def matrix(self, instance: int = 0) -> sparse.csr_array:
         """The (m, n) matrix of one instance, without stored zeros."""
         if not self.per_instance:

@@ -6,6 +6,7 @@ The names that need torch or scikit-learn are loaded when they are first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .._common.optional import require
 from .certificate import Certificate as Certificate
 from .evaluation import DistanceLoss as DistanceLoss
 from .feature_models import QuadraticModel as QuadraticModel
@@ -16,10 +17,15 @@ from .intervals import CoefficientIntervals as CoefficientIntervals
 from .intervals import coefficient_intervals as coefficient_intervals
 from .kernel_model import KernelModel as KernelModel
 from .lbfgs import lbfgs as lbfgs
+from .limits.learning import learn_limits as learn_limits
+from .limits.model import LimitCertificate as LimitCertificate
+from .limits.model import LimitIntervals as LimitIntervals
+from .limits.model import LimitModel as LimitModel
 from .loss_names import Huber as Huber
 from .loss_names import Welsch as Welsch
 from .models import CostModel as CostModel
 from .models import LinearModel as LinearModel
+from .partial import PartialDecisions as PartialDecisions
 from .pocs import pocs as pocs
 from .solvers import LBFGS as LBFGS
 from .solvers import POCS as POCS
@@ -32,6 +38,7 @@ from .solvers import Preconditioned as Preconditioned
 from .solvers import Solver as Solver
 
 if TYPE_CHECKING:
+    from .conformal import ConformalDecisions as ConformalDecisions
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
     from .loading import load as load
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
     from .training import erm as erm
 
 _LAZY = {
+    "ConformalDecisions": "conformal",
     "TorchModel": "torch_model",
     "TrainSettings": "training",
     "erm": "training",
@@ -49,6 +57,9 @@ _LAZY = {
     "InverseRegressor": "estimator",
     "InverseRegressorCV": "cross_validation",
 }
+
+_OF_TORCH = ("TorchModel", "TrainSettings", "erm")
+"""Those of them that train torch modules."""
 
 __all__ = [  # noqa: RUF022  (in reading order)
     "LinearModel",
@@ -76,11 +87,17 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "History",
     "StopReason",
     "Certificate",
+    "PartialDecisions",
+    "learn_limits",
+    "LimitModel",
+    "LimitIntervals",
+    "LimitCertificate",
     "coefficient_intervals",
     "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
     "Run",
+    "ConformalDecisions",
     "load",
 ]
 
@@ -88,4 +105,6 @@ __all__ = [  # noqa: RUF022  (in reading order)
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _OF_TORCH:
+        require("torch", f"`revealed.fit.{name}`", "torch")
     return getattr(import_module(f".{_LAZY[name]}", __name__), name)

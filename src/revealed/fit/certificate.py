@@ -10,6 +10,7 @@ import numpy as np
 from ..optimality.protocol import CostSet as Sets
 from .evaluation import Evaluation, Evaluator, Summary
 from .history import StopReason
+from .limits.model import LimitCertificate
 from .models import CostModel
 
 PROJECTION = 1e-8
@@ -61,7 +62,7 @@ class Convergence:
 @dataclass(frozen=True)
 class Certificate:
     """Two convex sets face each other: the costs that explain the decisions, and the costs that the
-    model can predict. They meet, or this is how far apart they are. Print it to read it.
+    model can predict. They meet, or this is their distance. Print it for a summary.
     """
 
     interpolates: bool
@@ -83,6 +84,9 @@ class Certificate:
     reason: StopReason
     convergence: Convergence | None = None
     """How far from the minimum; None for training that has no one loss to minimize."""
+    limits: LimitCertificate | None = None
+    """What is known of limits that were learned along with the costs. All else is said of the costs
+    given which limits are active where."""
 
     @classmethod
     def of(
@@ -136,23 +140,25 @@ class Certificate:
         return self.convergence is not None and self.convergence.converged
 
     def __str__(self) -> str:
-        told = [self._verdict()]
+        sentences = [self._verdict()]
         if self.convergence is not None:
-            told.append(self.convergence.sentence)
+            sentences.append(self.convergence.sentence)
         # Minibatches are measured while the model moves, and the best model on validation data may
         # be an earlier one: then what ended the training is not said of the model that was kept.
         elif self.interpolates or self.reason is not StopReason.INTERPOLATED:
-            told.append(self.reason.sentence)
+            sentences.append(self.reason.sentence)
         if self.trivial and self.interpolates:
-            told.append(
+            sentences.append(
                 "All predicted costs are 0, which explains anything: ask for a margin above 0."
             )
         if self.unsolved:
-            told.append(
+            sentences.append(
                 f"{self.unsolved} projections missed their tolerance, so their distances are only "
                 "bounds from above."
             )
-        return " ".join(told)
+        if self.limits is not None:
+            sentences.append(str(self.limits))
+        return " ".join(sentences)
 
     def _verdict(self) -> str:
         if self.interpolates:

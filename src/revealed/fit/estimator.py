@@ -29,10 +29,12 @@ from .defaults import default_loss, default_ridge
 from .feature_models import SharedModel
 from .history import History, StopReason
 from .intervals import CoefficientIntervals, coefficient_intervals, kind_of
+from .limits.estimating import fit_in_turn, limit_data
 from .loss_names import Huber, Welsch, power_and_delta
 from .models import CostModel
 from .named_models import CHOSEN, MODELS, fresh_copy
 from .observed import observed
+from .partial import PartialDecisions, fit_partial
 from .partitioned.executors import Run
 from .partitioned.fitting import fit_partitions
 from .prediction import Predictor, cost_form, cost_units, filled_up, in_scale
@@ -98,7 +100,14 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         then taken to stand for the nearest vertex. 0 takes them as exact. "auto" looks at the
         digits of infeasible decisions and of those between vertices, and warns if it assumes
         rounding.
+    unknown_limits : dict or None
+        Right-hand sides and bounds of a LinearProgram that are learned too, linear in the context:
+        rows of `A_ub` under "ub", variables under "lower" and "upper", as `{"ub": [2, 5]}`. What
+        the problem holds there is not looked at. `predict` then decides under learned costs and
+        limits; `predict_limits` says which.
     random_state : int, RandomState or None
+        Of the noise, of batches and folds. The default makes the same model from the same data;
+        None draws anew in every fit.
     threads : int or None
         Of projections; None for every core.
     verbose : bool
@@ -119,6 +128,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
     decision_report_ : str
         What was assumed about the decisions, and which were moved or skipped; empty if none.
     model_ : the fitted model
+    limits_ : LimitModel or None
+        The learned limits, where some are unknown: `coef`, `intercept`, `noise`, `intervals(Z)`.
     form_ : CostForm or None
         That of the data learned from.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
@@ -139,7 +150,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         cost_map: Any = None,
         infeasible: str = "refuse",
         decision_tol: Any = "auto",
-        random_state: Any = None,
+        unknown_limits: Any = None,
+        random_state: Any = 0,
         threads: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -153,6 +165,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         self.cost_map = cost_map
         self.infeasible = infeasible
         self.decision_tol = decision_tol
+        self.unknown_limits = unknown_limits
         self.random_state = random_state
         self.threads = threads
         self.verbose = verbose
@@ -184,15 +197,21 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         (B, n): the decisions are then those of minimum true cost. `validation` is a pair like
         (Z, y) for first-order methods and boosting: the model that does best on it is kept, and
         `patience` stops. `track_decisions` adds the column `decision_loss` to the history: the
-        mean of |x(c) - x|^2, solved for anew in every iteration.
+        mean of |x(c) - x|^2, solved for anew in every iteration. Decisions of which only a part was
+        seen come as `PartialDecisions`.
 
         `Z` may be `datasets.Partitions`, which bring decisions and weights of their own: then the
         fit runs part by part, as `run` says, a `Run`.
         """
         if isinstance(Z, Partitions):
-            return self._fit_partitions(Z, y, sample_weight, true_costs, validation, run)
+            self._seed = _seed(self.random_state)
+            given = {"y": y, "sample_weight": sample_weight, "true_costs": true_costs}
+            fit_partitions(self, Z, run or Run(), given | {"validation": validation})
+            return self
         if run is not None:
             raise InputError("`run` is for data in `datasets.Partitions`.")
+        if isinstance(y, PartialDecisions):
+            return self._fit_partial(Z, y, sample_weight, true_costs, validation)
         if isinstance(self.model, str) and self.model == CHOSEN:
             ridges = self.ridge if self.ridge == "auto" else [self.ridge]
             search = Search(ridges=ridges)
@@ -216,6 +235,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         first = not hasattr(self, "model_")
         if isinstance(self.model, str) and self.model == CHOSEN:
             raise InputError('model="auto" chooses on all data at once; use `fit`.')
+        if self.unknown_limits is not None:
+            raise InputError("Unknown limits are learned from all data at once; use `fit`.")
         model, solver = checked_settings(self, self.model, Z, None)
         Z = self._contexts(Z, y, true_costs, model, reset=first)
         Z, sets = self._data(Z, y, true_costs, sample_weight)
@@ -268,6 +289,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
             raise InputError("Intervals are for plain costs, without a `cost_map`.")
         kind = kind_of(self.model_)
         Z, sets = self._data(checked_contexts(self, Z, reset=False), X, None, None)
+        self._limits = None
         chosen: dict[str, Any] = {"kind": kind, "loss": self.loss_, "ridge": self.ridge_}
         return coefficient_intervals(
             Z, sets, refits=refits, level=level, threads=self.threads, **chosen
@@ -315,8 +337,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
     def _contexts(self, Z: Any, y: Any, true_costs: Any, model: CostModel, *, reset: bool) -> Any:
         Z = self._checked(Z, reset=reset, model=model)
         if isinstance(model, SharedModel) and Z.ndim == 2:
-            told = y if y is not None else true_costs
-            return Common(Z, len(told) if told is not None else 1)
+            given = y if y is not None else true_costs
+            return Common(Z, len(given) if given is not None else 1)
         return Z
 
     def _data(self, Z: Any, y: Any, true_costs: Any, sample_weight: Any) -> tuple[Any, Sets]:
@@ -325,6 +347,15 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         policy = {"infeasible": self.infeasible, "decision_tol": self.decision_tol}
         form, scale = cost_form(self.cost_map), cost_units(self.cost_map)
         self._take_names(y)
+        self._limits = None
+        if self.unknown_limits is not None:
+            found = limit_data(self, Z, y, true_costs, weights)
+            self.decision_report_, self._kept, self._limits = (
+                found.report,
+                found.kept,
+                found.learning,
+            )
+            return in_scale(found.Z, scale), found.learning.sets
         seen = observed(self.problem, y, len(Z), margin=self.margin, form=form, **policy)
         self.decision_report_, self._kept = seen.report, seen.kept
         if seen.kept is not None:
@@ -381,33 +412,25 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         if validation is not None:
             held = self._checked(validation[0], reset=False, model=model)
             validation = held, self._as_sets(validation[1], None, len(held))
-        ours = self._fresh(model)
-        history = solver.fit(ours, Z, sets, self._job(monitor, validation))
+        job = self._job(monitor, validation)
+        if self._limits is None:
+            ours = self._fresh(model)
+            history = solver.fit(ours, Z, sets, job)
+        else:
+            ours, history = fit_in_turn(self._limits, lambda: self._fresh(model), solver, Z, job)
+            sets = self._limits.sets
         self.n_iter_ = len(history) - 1  # the last row only measures
         self._keep(ours, sets, history)
         self._warn_unless_converged()
         return self
 
-    def _fit_partitions(
-        self,
-        data: Partitions,
-        y: Any,
-        sample_weight: Any,
-        true_costs: Any,
-        validation: Any,
-        run: Run | None,
+    def _fit_partial(
+        self, Z: Any, seen: PartialDecisions, sample_weight: Any, true_costs: Any, validation: Any
     ) -> InverseRegressor:
-        given = {"y": y, "sample_weight": sample_weight, "true_costs": true_costs}
-        given["validation"] = validation
-        for name, value in given.items():
-            if value is not None:
-                raise InputError(f"Partitions bring what is learned from; leave out `{name}`.")
-        if isinstance(self.model, str) and self.model == CHOSEN:
-            raise InputError('model="auto" chooses on data in memory; name the model.')
-        model, solver = checked_settings(self, self.model, None, None)
-        self._seed = _seed(self.random_state)
-        fit_partitions(self, model, solver, data, run or Run())
-        return self
+        if true_costs is not None or validation is not None:
+            raise InputError("`true_costs` and `validation` do not go with decisions seen in part.")
+        options = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return fit_partial(self, Z, seen, **options)
 
     def _fit_chosen(
         self,
@@ -470,6 +493,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         or the one before."""
         self.model_, self.history_, self.certificate_ = model, history, history.certificate
         self.form_ = sets.form if isinstance(sets, OptimalitySet) else None
+        self.limits_ = None if self._limits is None else self._limits.model()
+        self._limits = None  # it holds the data
         self._take_coefficients()
         return self
 
@@ -483,12 +508,14 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
                 self.coef_, self.intercept_ = unit[:, None] * self.coef_, unit * self.intercept_
 
     def _warn_unless_converged(self) -> None:
-        told = self.certificate_
-        if told is None or told.convergence is None or told.converged:
+        certificate = self.certificate_
+        if certificate is None or certificate.convergence is None or certificate.converged:
             return
-        more = "Allow more with `max_iter`" if told.reason is StopReason.CAP else "It stalled"
+        more = (
+            "Allow more with `max_iter`" if certificate.reason is StopReason.CAP else "It stalled"
+        )
         warnings.warn(
-            f"{told.convergence.sentence} {more}; a larger `ridge` is easier to fit.",
+            f"{certificate.convergence.sentence} {more}; a larger `ridge` is easier to fit.",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -58,7 +58,7 @@ class CostModel(Protocol):
         """The features of `Z`, checked and factored for `n` cost entries.
 
         A sample counts by its weight, (B,), 1 unless given: one of weight 2 is a sample that comes
-        twice. `more` keeps what earlier data have told.
+        twice. `more` keeps what earlier data taught.
         """
         ...
 
@@ -296,7 +296,7 @@ class LinearModel(Settings):
 
     def gradient(self) -> tuple[np.ndarray, Slope]:
         """Of mean loss and penalty at the point, where what `add` took in are costs less gradients
-        of samples; and what tells how far the minimum is."""
+        of samples; and the part from which the distance to the minimum follows."""
         rows = self._rows
         assert rows is not None, "`prepare` comes first"
         count = self._count * self._samples / rows.count

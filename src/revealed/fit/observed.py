@@ -38,10 +38,17 @@ class Observed(NamedTuple):
 
 
 def observed(
-    problem: Any, X: Any, size: int, *, infeasible: str, decision_tol: Any, **options: Any
+    problem: Any,
+    X: Any,
+    size: int,
+    *,
+    infeasible: str,
+    decision_tol: Any,
+    vertices: bool = True,
+    **options: Any,
 ) -> Observed:
     """Decisions `X` of `size` samples as an OptimalitySet, which takes the `options`; sets are
-    taken as they are."""
+    taken as they are. Without `vertices`, decisions need not be any (see `read_rounded`)."""
     if infeasible not in (*POLICIES, "skip"):
         known = ", ".join((*POLICIES, "skip"))
         raise InputError(f"`infeasible` must be one of {known}; got {infeasible!r}.")
@@ -53,7 +60,7 @@ def observed(
     fits = X.ndim == 2 and X.shape[1] == problem.n_variables and bool(np.isfinite(X).all())
     if not fits or (problem.n_instances not in (None, len(X))):
         return Observed(X, None, "")  # refused where sets are built, with the reason
-    X, told = _unrounded(problem, X, decision_tol)
+    X, notes = _unrounded(problem, X, decision_tol, vertices)
     kept = None
     if infeasible == "skip":
         good = np.asarray(problem.constraint_violation(X)) <= TOLERANCE
@@ -61,7 +68,9 @@ def observed(
             raise InputError("Every decision breaks its constraints, so that none is left.")
         if not good.all():
             kept = np.flatnonzero(good)
-            told.append(f"{len(X) - len(kept):,} decisions break their constraints and are skipped")
+            notes.append(
+                f"{len(X) - len(kept):,} decisions break their constraints and are skipped"
+            )
             X, problem = X[kept], problem[kept]
             form = options.get("form")
             options["form"] = None if form is None else form[kept]
@@ -69,14 +78,16 @@ def observed(
     sets = OptimalitySet(problem, X, infeasible=policy, **options)
     moved = np.flatnonzero(sets.repaired)
     if moved.size:
-        told.append(
+        notes.append(
             f"{len(moved):,} decisions broke their constraints and were moved to the nearest that "
             f"obey, by up to {sets.repaired.max():.3g}"
         )
-    return Observed(sets, kept, " ".join(f"{part.rstrip('.')}." for part in told))
+    return Observed(sets, kept, " ".join(f"{part.rstrip('.')}." for part in notes))
 
 
-def _unrounded(problem: Any, X: np.ndarray, decision_tol: Any) -> tuple[np.ndarray, list[str]]:
+def _unrounded(
+    problem: Any, X: np.ndarray, decision_tol: Any, vertices: bool
+) -> tuple[np.ndarray, list[str]]:
     given = checked_decision_tol(decision_tol, problem.n_variables)
     if not isinstance(problem, LinearProgram):
         if given is not None and given.any():
@@ -84,7 +95,7 @@ def _unrounded(problem: Any, X: np.ndarray, decision_tol: Any) -> tuple[np.ndarr
                 "`decision_tol` is for decisions of a LinearProgram; leave it out, or give 0."
             )
         return X, []
-    reading = read_rounded(problem, X, decision_tol, tol=TOLERANCE)
+    reading = read_rounded(problem, X, decision_tol, tol=TOLERANCE, vertices=vertices)
     if not reading.sentence:
         return X, []
     if given is None:

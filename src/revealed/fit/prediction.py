@@ -19,6 +19,7 @@ from ..problems.solution import SolveStatus
 from .contexts import Common, Ragged, check_length, checked_contexts, is_ragged, like
 from .decisions import checked_sample_weight, joined
 from .feature_models import SharedModel
+from .limits.model import LimitIntervals, LimitModel
 from .models import CostModel
 
 
@@ -34,6 +35,7 @@ class Predictor:
     threads: int | None
     model_: CostModel
     form_: CostForm | None
+    limits_: LimitModel | None
 
     def predict_parameters(self, Z: Any) -> Any:
         """(B, p) what the model itself predicts, before a form makes costs of it."""
@@ -45,6 +47,17 @@ class Predictor:
         `form` is that of these instances where it differs from sample to sample.
         """
         return like(Z, self._costs(Z, form))
+
+    def predict_limits(self, Z: Any) -> Any:
+        """(B, K) learned limits, in the order rows of `A_ub`, lower bounds, upper bounds; infinite
+        for a limit that was never active, of which no number is known (see `limit_intervals`).
+        Torch in, torch out."""
+        return like(Z, self._learned_limits().predict(self._checked(Z, reset=False)))
+
+    def limit_intervals(self, Z: Any, *, level: float = 0.95, side: str = "both") -> LimitIntervals:
+        """Confidence intervals (B, K) of the limits in contexts `Z`; see `LimitModel.intervals`."""
+        contexts = self._checked(Z, reset=False)
+        return self._learned_limits().intervals(contexts, level, side)
 
     def predict(self, Z: Any, problem: Any = None, form: CostForm | None = None) -> Any:
         """(B, n) decisions of minimum predicted cost; torch in, torch out.
@@ -67,7 +80,10 @@ class Predictor:
         if is_ragged(Z):
             _check_sizes(Z, chosen if self.form_ is None else self.form_)
         size = size if chosen.n_instances is None else chosen.n_instances
-        answer = chosen.solve(self._costs(Z, form, size), threads=self.threads)
+        costs = self._costs(Z, form, size)
+        if getattr(self, "limits_", None) is not None:
+            return like(Z, self._under_limits(Z, costs, chosen))
+        answer = chosen.solve(costs, threads=self.threads)
         bad = np.flatnonzero(~answer.optimal)
         if bad.size:
             status = SolveStatus(int(answer.status[bad[0]]))
@@ -78,6 +94,38 @@ class Predictor:
                 stacklevel=3,
             )
         return like(Z, answer.x)
+
+    def _under_limits(self, Z: Any, costs: np.ndarray, problem: Any) -> np.ndarray:
+        """Decisions under learned limits; NaN and a warning where they leave none."""
+        limits = self._learned_limits()
+        closed, crossed = limits.closed(problem, self._checked(Z, reset=False))
+        answer = closed.solve(costs, threads=self.threads)
+        x, bad = np.array(answer.x), np.flatnonzero(crossed | ~answer.optimal)
+        x[bad] = np.nan
+        if bad.size:
+            status = SolveStatus(int(answer.status[bad[0]]))
+            why = (
+                "The learned limits leave no feasible decision there; see `predict_limits`."
+                if crossed[bad[0]] or status is SolveStatus.INFEASIBLE
+                else status.sentence
+            )
+            warnings.warn(
+                f"{bad.size} of {len(x)} contexts have no decision under the learned costs and "
+                f"limits and get NaN (first: row {bad[0]}). {why}",
+                UnsolvedDecisionWarning,
+                stacklevel=4,
+            )
+        return x
+
+    def _learned_limits(self) -> LimitModel:
+        check_is_fitted(self, "model_")
+        if getattr(self, "limits_", None) is None:
+            raise InputError(
+                "No limits were learned; name them when the estimator is built, as "
+                'unknown_limits={"ub": [2]}.'
+            )
+        assert self.limits_ is not None
+        return self.limits_
 
     def score(self, Z: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the mean decision loss |x(c) - x|^2, so 0 is perfect and larger is better.

@@ -56,23 +56,32 @@ class Reading(NamedTuple):
 
 
 def read_rounded(
-    problem: LinearProgram, X: np.ndarray, decision_tol: Any = "auto", *, tol: float = 1e-5
+    problem: LinearProgram,
+    X: np.ndarray,
+    decision_tol: Any = "auto",
+    *,
+    tol: float = 1e-5,
+    vertices: bool = True,
 ) -> Reading:
     """The decisions that rounded ones (B, n) stand for.
 
     `decision_tol` is half a unit of the last digit, one number or one for each entry; 0 takes the
     decisions as they are. "auto" finds the precision from the numbers, and assumes rounding only
     where it explains most decisions that are infeasible or not at a vertex. What rounding does not
-    explain is left as it is.
+    explain is left as it is. Without `vertices`, where unknown constraints make up for what is
+    missing of a vertex, only decisions that are infeasible count, and any feasible point within
+    rounding at which known candidates hold explains them.
     """
     given = checked_decision_tol(decision_tol, problem.n_variables)
     if given is not None and not given.any():
         return _exact(X)
     if given is None and len(X) > LOOKED:
         some = np.linspace(0, len(X) - 1, LOOKED).astype(int)
-        if not _off(problem[some], X[some], tol).any():
+        if not _off(problem[some], X[some], tol, vertices).any():
             return _exact(X)
-    off = np.flatnonzero(_off(problem, X, tol))
+    off = np.flatnonzero(_off(problem, X, tol, vertices))
+    if given is not None and not vertices:
+        off = np.arange(len(X))
     if not off.size:
         return _exact(X)
     if given is not None:
@@ -80,7 +89,21 @@ def read_rounded(
         return _reading(problem, X, off, found, given, f"known to within {_told(given)}", tol)
     if len(off) < max(LEAST, SHARE * len(X)):
         return _exact(X)
-    return _guess(problem, X, off, tol)
+    return _guess(problem, X, off, tol) if vertices else _guess_between(problem, X, off, tol)
+
+
+def _guess_between(problem: LinearProgram, X: np.ndarray, off: np.ndarray, tol: float) -> Reading:
+    """Find the precision of decisions that need not be vertices, and keep it if it explains the
+    infeasible ones; then it is that of the feasible ones too."""
+    precision = precision_of(problem, X)
+    if precision is None:
+        return _exact(X)
+    half = precision.half_unit
+    found, _ = settle_rows(problem, X, half)
+    if np.isfinite(found[off]).all(axis=1).mean() < SETTLED:
+        return _exact(X)
+    words = f"rounded to {precision.words}"
+    return _reading(problem, X, np.arange(len(X)), found, half, words, tol)
 
 
 def _guess(problem: LinearProgram, X: np.ndarray, off: np.ndarray, tol: float) -> Reading:
@@ -134,9 +157,11 @@ def _settle(
     return found, vertex
 
 
-def _off(problem: LinearProgram, X: np.ndarray, tol: float) -> np.ndarray:
+def _off(problem: LinearProgram, X: np.ndarray, tol: float, vertices: bool) -> np.ndarray:
     """(B,) which decisions are infeasible, or have too few active constraints for a vertex."""
     violation = np.asarray(problem.constraint_violation(X))
+    if not vertices:
+        return ~(violation <= tol)
     found = read_active_set(problem, X, tol)
     active = (found.entry_state != EntryState.FREE).sum(axis=1) + found.row_active.sum(axis=1)
     return ~(violation <= tol) | (active + equality_rank(problem) < X.shape[1])
@@ -176,14 +201,14 @@ def _reading(
     decisions[off] = np.where(there[:, None], found, X[off])
     moved = np.abs(decisions - X).max(axis=1, initial=0.0)
     changed = moved > 0
-    told = (
+    note = (
         f"Decisions are taken as {words}: {int(changed.sum()):,} of {len(X):,} were moved to the "
         f"feasible point that they stand for, no entry by more than {moved.max(initial=0.0):.3g}."
     )
     rest = int((~there).sum())
     if rest:
-        told += f" {rest:,} break their constraints by more than that explains."
-    return Reading(decisions, half if half.ndim == 1 else None, changed, moved, told)
+        note += f" {rest:,} break their constraints by more than that explains."
+    return Reading(decisions, half if half.ndim == 1 else None, changed, moved, note)
 
 
 def _polished(problem: LinearProgram, X: np.ndarray, half: np.ndarray, tol: float) -> np.ndarray:

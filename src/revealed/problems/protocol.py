@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, runtime_check
 import numpy as np
 
 from .._common.affine import AffineMap
+from .._common.arrays import as_costs
 from .._common.registry import Registry
 from .._common.rows import Rows
 from ..errors import InputError, ShapeError
@@ -69,9 +70,12 @@ class Problem(Protocol):
         """
         return ORACLES.of(self)(self, costs, time_limit=time_limit, threads=threads)
 
-    def repair(self, X: np.ndarray) -> np.ndarray:
-        """(B, n): the nearest feasible decisions to X (B, n); NaN where there is none."""
-        return REPAIRS.of(self)(self, X)
+    def repair(self, decisions: Any) -> Any:
+        """(B, n): the nearest feasible decisions to the given ones (B, n); NaN where there is
+        none."""
+        X, restore = as_costs(decisions, self.n_variables, "decisions")
+        self.check_batch(len(X), "decisions")
+        return restore(REPAIRS.of(self)(self, X))
 
     def constraint_violation(self, decisions: Any) -> Any:
         """(B,): the largest relative violation of any constraint by each decision (B, n)."""

@@ -31,7 +31,7 @@ from ..tables import (
 from ..tables.decisions import check_names, is_long, unused
 from ..tables.names import listed, plain_name
 from ..tables.pairing import find_key
-from .holdout import split_rows
+from .judging import split_rows
 from .reading import Reading, add_reading, reading_of, refuse_other_units
 from .telling import tell
 
@@ -78,8 +78,8 @@ class Dossier:
     def tell_limits(self) -> None:
         """Say which columns are limits, if any."""
         if self.limits:
-            told = listed([limit.told for limit in self.limits])
-            tell("Limits", f"of every sample its own: {told}. These columns are not learned from.")
+            names = listed([limit.source for limit in self.limits])
+            tell("Limits", f"of every sample its own: {names}. These columns are not learned from.")
 
     def plain_limits(self) -> list[dict[str, str]]:
         """For JSON."""
@@ -176,6 +176,12 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             "all that have a column); lower:VARIABLE and upper:VARIABLE for bounds; may be given "
             "several times",
         )
+        parser.add_argument(
+            "--relax",
+            action="store_true",
+            help="allow fractions where the model asks for whole numbers: faster, and predictions "
+            "are no longer whole",
+        )
     add_reading(parser, contexts=problem)
     parser.add_argument(
         "--contexts",
@@ -202,7 +208,7 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
 
 def read_dossier(args: argparse.Namespace) -> Dossier:
     """What the options of `add_files` name, for a first look."""
-    plan, how = read_plan(args.problem), reading_of(args)
+    plan, how = read_plan(args.problem, relax=args.relax), reading_of(args)
     contexts, decisions = _open(args.contexts, how), _open(args.decisions, how)
     _refuse_exchanged(contexts, decisions, plan)
     key = find_key(contexts, decisions, plan.variables, args.id)

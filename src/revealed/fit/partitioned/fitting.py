@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from ...datasets.partitions import Partitions
 from ...errors import InputError
-from ..checkpoint import checksum, claimed, shared_rows
+from ..agreement import checked_settings
 from ..contexts import Common
 from ..defaults import STRENGTH, default_loss
 from ..feature_models import SharedModel
@@ -23,6 +23,7 @@ from ..keeping import Keeper
 from ..lbfgs import minimize
 from ..loss_names import power_and_delta
 from ..models import LinearModel
+from ..named_models import CHOSEN
 from ..pocs import alternate
 from ..solvers import LBFGS, POCS, Solver
 from .executors import Run, bytes_of
@@ -34,18 +35,32 @@ class SkippedPartitionsWarning(UserWarning):
     """Parts of the data could not be read, and the fit went on without them."""
 
 
-def fit_partitions(est: Any, model: Any, solver: Solver, data: Partitions, run: Run) -> None:
-    """Fit an estimator whose settings are checked to `data`, in place."""
+def fit_partitions(est: Any, data: Partitions, run: Run, given: dict[str, Any]) -> None:
+    """Fit an estimator to `data` in place; `given` is what else its `fit` was given, by name."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"Partitions bring what is learned from; leave out `{name}`.")
+    if isinstance(est.model, str) and est.model == CHOSEN:
+        raise InputError('model="auto" chooses on data in memory; name the model.')
+    model, solver = checked_settings(est, est.model, None, None)
     _refuse(est, model, solver, data)
     executor = run.start()
     try:
-        # Another fit must not write to the same checkpoint.
-        with claimed(run.checkpoint) if run.checkpoint else nullcontext():
+        with _alone(run):
             loaded = Loaded(executor, _orders(est, model, data, run, executor.workers))
             _tell(est, loaded)
             _fit(est, model, solver, loaded, run)
     finally:
         executor.close()
+
+
+def _alone(run: Run) -> Any:
+    """Keeps another fit from writing to the same checkpoint."""
+    if run.checkpoint is None:
+        return nullcontext()
+    from ..checkpoint import claimed  # needs torch, as little else here does
+
+    return claimed(run.checkpoint)
 
 
 def _refuse(est: Any, model: Any, solver: Solver, data: Partitions) -> None:
@@ -203,6 +218,8 @@ def _prepare(model: Any, loaded: Loaded) -> None:
 def _keeper(est: Any, solver: Any, loaded: Loaded, run: Run) -> Keeper | None:
     if run.checkpoint is None:
         return None
+    from ..checkpoint import checksum, shared_rows
+
     facts = loaded.orders.data.fingerprint | {
         "learned from": loaded.total,
         "constraints": shared_rows(est.problem),

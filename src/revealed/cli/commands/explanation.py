@@ -1,0 +1,343 @@
+"""What `revealed explain` found out, in words and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..._common.words import apart, count
+from ..doctor.finding import some
+from ..explain import Miss, Needed, SensitivityRange
+from ..plans import Plan
+from ..store import FittedModel
+from ..tables.names import listed
+from .dossier import Dossier
+from .headline import tell_baselines, tell_figures
+from .telling import table, tell
+from .words import words_for
+
+if TYPE_CHECKING:
+    from ...fit import CoefficientIntervals
+
+CHANGES = 2
+"""Entries of a cheaper decision that are shown, so that a line holds them."""
+
+EFFECTS = 24
+"""Effects that are shown: a list of a thousand is not read."""
+
+
+class OneSample(NamedTuple):
+    """The sample that someone asked about: the sensitivity ranges of its costs, or, where these do
+    not explain its decision, what they would have to be."""
+
+    name: str
+    ranges: list[SensitivityRange] | None
+    needed: list[Needed] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Everything that is known of a model on tables whose decisions are known."""
+
+    model: FittedModel
+    dossier: Dossier
+    facts: dict[str, Any]
+    misses: list[Miss]
+    changes: np.ndarray
+    """Of all costs at once, that explained decisions stand."""
+    sure: CoefficientIntervals | None
+    one: OneSample | None
+    rounds: int = 0
+    """Refits that intervals were asked to come from."""
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON. Costs are those to minimize, also where the planner maximizes."""
+        misses = [m._asdict() | {"sample": self.dossier.sample(m.sample)} for m in self.misses]
+        maximize = self.model.plan.maximize
+        output = self.facts | {"maximize": maximize, "misses": misses, "sensitivity": self.changes}
+        if self.sure is not None:
+            output["coefficients"] = self._plain_coefficients(self.sure)
+        if self.one is not None and self.one.ranges is not None:
+            output["ranges"] = [each._asdict() for each in self.one.ranges]
+        if self.one is not None and self.one.needed is not None:
+            output["needed"] = [line._asdict() for line in self.one.needed]
+        return output
+
+    def _plain_coefficients(self, sure: CoefficientIntervals) -> dict[str, Any]:
+        """Coefficients per unit of the encoded features; no number where nothing is said."""
+        known = sure.identified
+        return {
+            "variables": list(self.model.plan.variables),
+            "features": [*self.model.terms, "(mean cost)"],
+            "value": sure.value,
+            "low": sure.low,
+            "high": sure.high,
+            "level": sure.level,
+            "refits": sure.refits,
+            "converged": sure.converged,
+            "ridge": sure.ridge,
+            "directions": {
+                "all": known.n,
+                "identified": known.n_identified,
+                "one_sided": known.n_one_sided,
+            },
+            "note": sure.sentence,
+        }
+
+
+def tell_all(explanation: Explanation, top: int) -> None:
+    """Print it, `top` of the misses."""
+    _tell_shares(explanation)
+    _tell_misses(explanation, top)
+    _tell_sensitivity(explanation)
+    if explanation.sure is not None:
+        _tell_coefficients(explanation.sure, explanation.model)
+    elif explanation.model.plan.is_whole and explanation.rounds:
+        tell(
+            "Intervals",
+            "none: how sure coefficients are has been measured for decisions with fractions only.",
+        )
+    if explanation.one is not None:
+        _tell_one(explanation.one, explanation.model)
+
+
+def _tell_shares(explanation: Explanation) -> None:
+    explanation.dossier.tell_assumed()
+    tell_whole(explanation.model.plan)
+    certificate, words = (
+        explanation.model.training.get("certificate"),
+        words_for(explanation.model.plan),
+    )
+    if isinstance(certificate, str):
+        tell("Fit", certificate)
+    if explanation.facts["held"] is None:
+        tell(
+            "Note",
+            "Which of these rows are new to the model is not known: it was fitted on other tables, "
+            "or with nothing held out.",
+        )
+    for heading, figures in (
+        ("Held out", explanation.facts["held"]),
+        ("All rows", explanation.facts["all"]),
+    ):
+        if figures:
+            more = (
+                f"{count(figures['explained'], 'is', 'are')} optimal under the learned "
+                f"{words.costs}"
+            )
+            tell_figures(heading, figures, words, more)
+    kept = explanation.model.training.get("baselines")
+    if isinstance(kept, dict) and explanation.facts["held"] is not None:
+        tell_baselines(kept, words)
+    tell_without_decision(explanation.facts["all"]["without_decision"], words.costs, words.endless)
+
+
+def tell_whole(plan: Plan) -> None:
+    """Say whether decisions are whole, where the plan asks for it."""
+    if plan.is_whole:
+        n, total = len(plan.integers), count(len(plan.variables), "variable")
+        tell(
+            "Whole",
+            f"{n:,} of {total} must be whole numbers. {words_for(plan).costs.capitalize()} are "
+            "learned under which the decisions are the best of all whole ones.",
+        )
+    elif plan.integers:
+        tell(
+            "Relaxed",
+            f"{count(len(plan.integers), 'variable')} of {plan.name} must be whole numbers, which "
+            "--relax leaves aside: costs are learned under which the decisions are optimal even "
+            "with fractions allowed, and predictions may have fractions.",
+        )
+
+
+def tell_without_decision(number: int, costs: str, endless: str) -> None:
+    """Say of how many contexts no decision comes out at all."""
+    if number:
+        tell(
+            "Note",
+            f"{count(number, 'context has', 'contexts have')} no best decision: under the "
+            f"predicted {costs} the total {endless}: nothing in the plan stops it. Limits on "
+            "the variables would, or a path on which one cannot go in circles.",
+        )
+
+
+def _tell_misses(explanation: Explanation, top: int) -> None:
+    words, misses = words_for(explanation.model.plan), explanation.misses
+    if not misses:
+        tell("Misses", f"none: every decision is the {words.best} under the learned {words.costs}.")
+        return
+    several = f"; the {min(top, len(misses))} farthest from it:" if top else "."
+    shown = several if len(misses) > 1 or not top else ":"
+    tell(
+        "Misses",
+        f"{count(len(misses), 'decision is', 'decisions are')} not the {words.best} under the "
+        f"learned {words.costs}{shown}",
+    )
+    rows = []
+    for miss in misses[:top]:
+        changes, hidden = miss.changes[:CHANGES], len(miss.changes[CHANGES:])
+        moved = ", ".join(f"{name} {' → '.join(apart(a, b))}" for name, a, b in changes)
+        rest = f" and {hidden} more" if hidden else ""
+        name = explanation.dossier.sample(miss.sample)
+        rows.append([name, f"{miss.distance:.3g}", f"{miss.saving:.3g}", moved + rest])
+    if rows:
+        last = f"{words.better}, as the learned {words.costs} see it"
+        print(table(["sample", "distance", words.saving, last], rows, 12))
+
+
+def _tell_sensitivity(explanation: Explanation) -> None:
+    margin = explanation.model.margin
+    finite, words = (
+        explanation.changes[np.isfinite(explanation.changes)],
+        words_for(explanation.model.plan),
+    )
+    if not finite.size:
+        if explanation.model.plan.is_whole and len(explanation.changes):
+            tell(
+                "Sensitivity",
+                "not given for all costs at once: decisions have entries between their bounds, "
+                f"which may move either way. --sample NAME shows the range of each {words.cost}.",
+            )
+        return
+    low, middle, high = np.percentile(finite, [10, 50, 90])
+    of = ""
+    if explanation.model.plan.is_whole and len(finite) < len(explanation.changes):
+        of = (
+            f" that are at their bounds ({len(finite):,} of {len(explanation.changes):,} looked at)"
+        )
+    tell(
+        "Sensitivity",
+        f"Half of the explained decisions{of} stay the {words.best} while no {words.cost} changes "
+        f"by more than {middle:.2g}; one in ten changes at {max(low, 0):.2g}, one in ten holds up "
+        f"to {high:.2g}. The margin of the fit was {margin:g}. --sample NAME shows the "
+        f"range of each {words.cost}.",
+    )
+
+
+def _tell_coefficients(sure: CoefficientIntervals, model: FittedModel) -> None:
+    tell("Intervals", sure.sentence)
+    for line in _withheld(sure, model):
+        tell("", line)
+    if not sure.has_interval.any():
+        return
+    firsts = [f"{f.name}={f.levels[0]}" for f in model.features.features if len(f.levels) > 1]
+    instead = f", or of a word in place of {listed(firsts)}" if firsts else ""
+    tell(
+        "",
+        f"{int(sure.clear.sum()):,} leave out 0. What makes which variable "
+        f"{words_for(model.plan).moved}, against its alternatives: the effect of one standard "
+        f"deviation of a number{instead}:",
+    )
+    rows = _clearest(sure, model)
+    shown = sorted(sorted(rows, key=lambda row: -abs(row[0]))[:EFFECTS], key=rows.index)
+    if not rows:
+        tell("", "none that is clear.")
+        return
+    interval = f"{100 * sure.level:g}% interval"
+    print(table(["feature", "variable", "effect", interval], [row[1] for row in shown], 12))
+    if len(rows) > EFFECTS:
+        tell("", f"These are the {EFFECTS} largest of {len(rows):,}; --json lists all.")
+
+
+def _withheld(sure: CoefficientIntervals, model: FittedModel) -> list[str]:
+    """What was taken out of the coefficients, and which have no interval, with the reason."""
+    known, plan, lines = sure.identified, model.plan, []
+    costs = words_for(plan).costs
+    if known.n_unknown:
+        # Rows and bounds that all but a few decisions reach count as always reached here.
+        parts = [
+            part
+            for part, there in (
+                ("equalities", known.n_lines > len(known.fixed)),
+                (
+                    f"limits nearly always reached ({_some(plan.inequalities, known.reached)})",
+                    known.reached.size,
+                ),
+                (
+                    f"variables nearly always at one bound ({_some(plan.variables, known.still)})",
+                    known.still.size,
+                ),
+                (
+                    f"variables without a choice ({_some(plan.variables, known.fixed)})",
+                    known.fixed.size,
+                ),
+            )
+            if there
+        ]
+        lines.append(
+            f"Of {known.n} directions of {words_for(plan).cost} these decisions identify "
+            f"{known.n_identified}. What {' and '.join(parts)} leave open is taken out of all "
+            f"{costs}; compare them with one another."
+        )
+    hidden = np.flatnonzero(~known.entries)
+    if hidden.size:
+        lines.append(f"No interval, for nothing is left of it: {_some(plan.variables, hidden)}.")
+    names = [str(name) for name, k in zip(model.terms, sure.columns, strict=True) if not k]
+    if names:
+        lines.append(
+            f"No interval, for their effects cannot be separated: {some(names)} (the same in every "
+            "row, or made of other features)."
+        )
+    return lines
+
+
+def _some(names: Sequence[str], index: np.ndarray) -> str:
+    return some([names[int(i)] for i in index])
+
+
+def _clearest(sure: CoefficientIntervals, model: FittedModel) -> list[tuple[float, list[str]]]:
+    """Of every feature the two largest effects that are clear, each with its line of the table."""
+    rows, sign, clear = [], model.plan.sign, sure.clear
+    size = np.where(clear, np.abs(np.nan_to_num(sure.value)), 0.0)
+    for k, name in enumerate(model.terms):
+        order = np.argsort(-size[:, k], kind="stable")
+        for j in [j for j in order[:2] if clear[j, k]]:
+            interval = _interval(sign, sure.low[j, k], sure.high[j, k])
+            value = float(sign * sure.value[j, k])
+            rows.append((value, [name, model.plan.variables[j], f"{value:+.4g}", interval]))
+    return rows
+
+
+def _tell_one(one: OneSample, model: FittedModel) -> None:
+    words, sign = words_for(model.plan), model.plan.sign
+    if one.ranges is not None:
+        tell(
+            "Sample",
+            f"Sensitivity range of every {words.cost} on {one.name}, the others unchanged:",
+        )
+        size = max((abs(each.cost) for each in one.ranges), default=0.0)
+        rows = []
+        for each in one.ranges:
+            low, high = sorted((sign * each.low, sign * each.high))
+            figures = (_cost(value, size) for value in (sign * each.cost, low, high))
+            rows.append([each.variable, f"{each.taken + 0.0:g}", *figures])
+        print(table(["variable", "taken", words.cost, "may fall to", "may rise to"], rows, 12))
+        return
+    lines = one.needed or []
+    tell(
+        "Sample",
+        f"The decision on {one.name} is not the {words.best} under its {words.costs}. It would be "
+        f"with the nearest {words.costs} that explain it, of which {len(lines):,} differ:",
+    )
+    rows = [
+        [line.variable, f"{line.taken:g}", f"{sign * line.cost:.4g}", f"{sign * line.nearest:.4g}"]
+        for line in lines
+    ]
+    print(table(["variable", "taken", words.cost, "would have to be"], rows, 12))
+
+
+def _interval(sign: float, low: float, high: float) -> str:
+    a, b = sorted((sign * low, sign * high))
+    return f"{a:+.4g} to {b:+.4g}"
+
+
+def _cost(value: float, size: float) -> str:
+    """A cost among others of a size, beside which rounding is nothing."""
+    if np.isnan(value):
+        return "not known"
+    if np.isinf(value):
+        return "no limit"
+    return "0" if abs(value) < 1e-9 * size else f"{value:.4g}"
