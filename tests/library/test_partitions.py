@@ -13,6 +13,7 @@ from revealed.fit import LBFGS, POCS
 from revealed.fit.bound import lower_bound
 from revealed.fit.draws import Draws, Place
 from revealed.fit.evaluation import DistanceLoss, Evaluator
+from revealed.fit.partitioned import Threads
 from revealed.fit.partitioned.compact import Block, Frame, Shelf, pack, unpack
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -357,3 +358,49 @@ def test_a_full_disk_is_told_in_a_sentence(tmp_path, monkeypatch):
     data = rv.datasets.Partitions.from_arrays(GRID, Z, X)
     with pytest.raises(rv.InputError, match="No space left on device"):
         estimator().fit(data, run=rv.Run(memory="9GB", scratch=tmp_path))
+
+
+# --- killed and resumed ---------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("loss", [{}, {"noise": 0.0, "loss": "distance"}], ids=str)
+def test_a_fit_killed_again_and_again_ends_at_the_same_coefficients(tmp_path, monkeypatch, loss):
+    Z, X = samples(300)
+    data = rv.datasets.Partitions.from_arrays(GRID, Z, X, partitions=3)
+    settings = {"solver": LBFGS(tol=1e-5)} | loss
+    whole = estimator(**settings).fit(data)
+    ask, rng, kills = Threads.ask, np.random.default_rng(0), []
+
+    def ask_until(self, method, questions, left):
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+        return ask(self, method, questions)
+
+    run = rv.Run(checkpoint=tmp_path / "checkpoints", checkpoint_every=0)
+    while len(kills) < 20:
+        left = [int(rng.integers(2, 9))]
+        monkeypatch.setattr(Threads, "ask", lambda s, m, q, left=left: ask_until(s, m, q, left))
+        try:
+            again = estimator(**settings).fit(data, run=run)
+            break
+        except Killed:
+            kills.append(left)
+    monkeypatch.setattr(Threads, "ask", ask)
+    again = estimator(**settings).fit(data, run=run)
+    assert len(kills) >= 2
+    np.testing.assert_array_equal(again.coef_, whole.coef_)
+    np.testing.assert_array_equal(again.history_["loss"], whole.history_["loss"])
+    assert again.certificate_.value == whole.certificate_.value
+
+
+def test_a_checkpoint_of_other_data_is_refused(tmp_path):
+    Z, X = samples(100)
+    run = rv.Run(checkpoint=tmp_path, checkpoint_every=0)
+    estimator().fit(rv.datasets.Partitions.from_arrays(GRID, Z, X), run=run)
+    with pytest.raises(rv.InputError, match="of another run; these differ: sources"):
+        estimator().fit(rv.datasets.Partitions.from_arrays(GRID, Z + 1.0, X), run=run)

@@ -1,6 +1,6 @@
 """One fit of `revealed bench scale`, in a process of its own: its memory is that of this fit alone.
 
-    python -m revealed_experiments.bench.scale_fit FOLDER DECISIONS --executor threads
+python -m revealed_experiments.bench.scale_fit FOLDER DECISIONS --executor threads
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ def main() -> None:
     parser.add_argument("size", type=int)
     parser.add_argument("--executor", default="threads", help="memory: arrays, without partitions")
     parser.add_argument("--checkpoint", type=Path)
+    parser.add_argument("--checkpoint-every", type=float, default=60.0)
     parser.add_argument("--coefficients", type=Path)
     parser.add_argument("--max-iter", type=int, default=500)
     args = parser.parse_args()
@@ -48,7 +49,10 @@ def _fit(args: argparse.Namespace) -> dict[str, Any]:
         names = {"features": feature_names(), "variables": variable_names()}
         data = rv.datasets.Partitions.from_parquet(problem(), files, files, **names)
         run = rv.Run(
-            executor=args.executor, memory=MEMORY, checkpoint=args.checkpoint, checkpoint_every=60
+            executor=args.executor,
+            memory=MEMORY,
+            checkpoint=args.checkpoint,
+            checkpoint_every=args.checkpoint_every,
         )
         est.fit(data, run=run)
     if args.coefficients:

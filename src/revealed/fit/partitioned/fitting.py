@@ -73,8 +73,10 @@ def _refuse(est: Any, model: Any, solver: Solver, data: Partitions) -> None:
         raise InputError(
             f'Partitions are for model="linear" or a SharedModel of entries; got {model!r}.'
         )
-    if est.cost_map is not None:
-        raise InputError("Partitions are for plain costs, without a `cost_map`.")
+    for name in ("cost_map", "unknown_limits"):
+        if getattr(est, name, None) is not None:
+            raise InputError(f"Partitions are for plain costs, without `{name}`.")
+    est._limits = None
     ours, theirs = data.problem.n_parameters, est.problem.n_parameters
     if ours != theirs:
         raise InputError(
