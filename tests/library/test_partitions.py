@@ -382,8 +382,8 @@ def test_a_fit_killed_again_and_again_ends_at_the_same_coefficients(tmp_path, mo
         return ask(self, method, questions)
 
     run = rv.Run(checkpoint=tmp_path / "checkpoints", checkpoint_every=0)
-    while len(kills) < 20:
-        left = [int(rng.integers(2, 9))]
+    while len(kills) < 6:
+        left = [int(rng.integers(2, 5))]
         monkeypatch.setattr(Threads, "ask", lambda s, m, q, left=left: ask_until(s, m, q, left))
         try:
             again = estimator(**settings).fit(data, run=run)
