@@ -354,6 +354,11 @@ def _row_bounds(file: Any) -> list[int]:
     return [0, *np.cumsum(sizes).tolist()]
 
 
+def column_names(path: str) -> list[str]:
+    """All columns of a file."""
+    return list(_file(path).schema_arrow.names)
+
+
 def _require(path: str, names: Any) -> None:
     there = set(_file(path).schema_arrow.names)
     missing = [name for name in names if name not in there]

@@ -238,6 +238,42 @@ class Partitions:
         source = self.sources[piece.source]
         yield from source.read(self.problem, piece.start, piece.stop, size)
 
+    def split(self, share: float) -> tuple[Partitions, Partitions | None]:
+        """These data without a share of their pieces, and that share, spread evenly: what is read
+        together stays together. None where there are too few pieces to leave one out."""
+        pieces = [piece for partition in self.partitions for piece in partition]
+        number = np.arange(len(pieces))
+        out = np.floor((number + 1) * share) > np.floor(number * share)
+        if not 0 < out.sum() < len(pieces):
+            return self, None
+        halves = []
+        for chosen in (~out, out):
+            own = iter(chosen)
+            partitions = [[p for p in part if next(own)] for part in self.partitions]
+            halves.append(self._with([tuple(part) for part in partitions if part]))
+        return halves[0], halves[1]
+
+    def _with(self, partitions: list[tuple[Piece, ...]]) -> Partitions:
+        result = copy.copy(self)
+        result.partitions = tuple(partitions)
+        result.n_samples = sum(p.stop - p.start for part in partitions for p in part)
+        return result
+
+    def first(self, size: int) -> Samples:
+        """Up to `size` samples, of as many pieces as it takes."""
+        found, held = [], 0
+        for some in (s for part in self.partitions for piece in part for s in self.read(piece)):
+            found.append(some)
+            held += len(some.Z)
+            if held >= size:
+                break
+        Z = np.concatenate([some.Z for some in found])[:size]
+        X = None
+        if found[0].X is not None:
+            X = np.concatenate([some.X for some in found if some.X is not None])[:size]
+        names = [one for some in found for one in some.ids or ()][:size]
+        return Samples(Z, X, None, names or None, self.problem, found[0].where)
+
     def only(self, k: int) -> Partitions:
         """These data with partition k alone, to be sent to who reads it."""
         result = copy.copy(self)
@@ -261,7 +297,8 @@ class Partitions:
 
         told = "\n".join(source.fingerprint for source in self.sources)
         digest = hashlib.sha256(told.encode()).hexdigest()[:16]
-        return {"samples": self.n_samples, "cut into": len(self.partitions), "sources": digest}
+        cuts = hashlib.sha256(repr(self.partitions).encode()).hexdigest()[:16]
+        return {"samples": self.n_samples, "partitions": cuts, "sources": digest}
 
 
 def _checked_entries(problem: Any, features: Any) -> np.ndarray | None:
