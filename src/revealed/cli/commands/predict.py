@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,14 +12,19 @@ from ..._common.words import count
 from ...errors import InputError
 from ...metrics.sameness import SAME
 from ...problems.linear import LinearProgram
-from ...problems.solution import SolveStatus
+from ...problems.solution import Solution, SolveStatus
 from ..plans import Plan, read_limits
 from ..tables import Bad, Skipped, Table
 from .explanation import tell_without_decision
+from .options import number
 from .ranges import Outside, far_outside
 from .reading import refuse_other_units
+from .robust import cone_of, plain_cone
 from .telling import tell, tell_json, waiting
 from .words import words_for
+
+if TYPE_CHECKING:
+    from ...fit.conformal import Cone
 
 BLOCK = 65_536
 """Rows solved at a time, between two movements of the progress bar."""
@@ -43,6 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--costs", action="store_true", help="write the predicted costs, not the decisions"
     )
     parser.add_argument(
+        "--robust",
+        type=number,
+        metavar="LEVEL",
+        help="write the decisions of least worst cost over a cone of costs that explains a new "
+        "decision with this probability, such as 0.9; calibrated on the samples held out",
+    )
+    parser.add_argument(
         "--skip-bad",
         action="store_true",
         help="leave the decision empty for rows that cannot be read, and list them",
@@ -56,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
     from ..tables import check_ending, open_table, write_table
 
     check_ending(args.out)
+    if args.robust is not None and args.costs:
+        raise InputError("--robust is about decisions; leave out --costs.")
     model, file = load_model(args.model), open_table(args.contexts, lenient=args.skip_bad)
     if args.out.exists() and args.out.samefile(args.contexts):
         raise InputError(f"{args.out} is the table of contexts; write to another file.")
@@ -64,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
     refuse_other_units(model.training, table)
     if not len(Z):
         raise InputError(f"{table.name} has column names but no rows.")
+    cone = None if args.robust is None else cone_of(model, args.robust)
     limits = None
     if model.limits and not args.costs:
         limits = read_limits(file, model.plan, model.limits, bad)
@@ -72,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     values, missing, impossible, broken = costs * model.plan.sign, 0, 0, 0
     if not args.costs:
         problem = model.plan_of(None if limits is None else limits[good]).problem
-        values, status = _decide(problem, costs, quiet=args.json)
+        values, status = _decide(problem, costs, cone, quiet=args.json)
         missing = int(np.isnan(values).any(axis=1).sum())
         impossible = int((status == SolveStatus.INFEASIBLE).sum())
         broken = _fractions(model.plan, values)
@@ -93,6 +109,7 @@ def run(args: argparse.Namespace) -> int:
             {
                 "written": str(args.out),
                 "rows": len(Z),
+                "robust": None if cone is None else plain_cone(cone),
                 "without_decision": missing,
                 "impossible": impossible,
                 "with_fractions": broken,
@@ -107,6 +124,8 @@ def run(args: argparse.Namespace) -> int:
             "Written",
             f"{count(len(Z), 'cost vector' if args.costs else 'decision')} to {args.out}.",
         )
+        if cone is not None:
+            tell("Robust", cone.statement)
         for note in table.notes:
             tell("Assumed", note)
         _tell_skipped(skipped)
@@ -170,15 +189,24 @@ def _fractions(plan: Plan, decisions: np.ndarray) -> int:
 
 
 def _decide(
-    problem: LinearProgram, costs: np.ndarray, *, quiet: bool
+    problem: LinearProgram, costs: np.ndarray, cone: Cone | None, *, quiet: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(B, n) decisions, NaN where there is none of minimum cost, and the (B,) status of each."""
+    """(B, n) decisions, NaN where there is none of minimum cost, in the worst case over a cone if
+    there is one, and the (B,) status of each."""
     blocks = [slice(k, k + BLOCK) for k in range(0, len(costs), BLOCK)]
     decided, status = [], []
     with waiting("Deciding", len(blocks), quiet=quiet or len(blocks) == 1) as step:
         for k, part in enumerate(blocks):
-            answer = problem[part].solve(costs[part])
+            answer = _solve(problem[part], costs[part], cone)
             decided.append(np.asarray(answer.x))
             status.append(np.asarray(answer.status))
             step(k + 1)
     return np.concatenate(decided), np.concatenate(status)
+
+
+def _solve(problem: LinearProgram, costs: np.ndarray, cone: Cone | None) -> Solution:
+    if cone is None:
+        return problem.solve(costs)
+    from ...fit.conformal import decide
+
+    return decide(problem, costs, cone.angle)
