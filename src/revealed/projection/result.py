@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from enum import IntEnum
 from typing import Any
 
@@ -121,8 +121,8 @@ class IntegerProjection(Projection):
         return replace(self, point=self.outer, distance=self.bound)
 
 
-ARRAYS = tuple(name for name in Projection.__dataclass_fields__ if name != "bound")
-"""The arrays that every projection has."""
+ARRAYS = tuple(field.name for field in fields(Projection) if field.default is MISSING)
+"""The arrays that every projection has; those with a default some projectors leave out."""
 
 
 def as_given(p: Projection, restore: Callable[[np.ndarray], Any]) -> Projection:
