@@ -247,6 +247,22 @@ def test_no_time_proves_nothing():
     assert (found.lower_bound <= found.distance).all()
 
 
+def test_a_gap_leaves_a_feasible_decision_with_a_proved_bound():
+    rng = np.random.default_rng(0)
+    problem = rv.problems.set_cover(rng.random((60, 80)) < 0.06)
+    C = rng.uniform(1, 2, (4, 80))
+    exact, near = problem.solve(C), problem.solve(C, gap=0.5)
+    assert exact.optimal.all()
+    stopped = near.status == SolveStatus.LIMIT
+    assert stopped.any()
+    cost = (C * near.incumbent).sum(axis=1)
+    assert (near.bound <= exact.objective + 1e-9).all()
+    assert (exact.objective <= cost + 1e-9).all()
+    assert (problem.constraint_violation(near.incumbent) <= 1e-9).all()
+    with pytest.raises(rv.InputError, match="`gap` must be a finite number of at least 0"):
+        problem.solve(C, gap=-1.0)
+
+
 def test_a_slow_function_has_no_answer():
     own = rv.OracleProblem(lambda c: time.sleep(30), 3, time_limit=0.05)
     assert (own.solve(np.ones((2, 3))).status == SolveStatus.LIMIT).all()
