@@ -8,6 +8,9 @@ import pytest
 from listed_programs import KINDS, is_member, listed, nearest_by_list
 
 import revealed as rv
+from revealed.optimality.protocol import ProjectionOptions
+from revealed.optimality.tight_rows import tight_rows
+from revealed.projection.cutting_planes.project import project_inner
 from revealed.problems.solution import SolveStatus
 
 SEEDS = range(8)
@@ -143,6 +146,32 @@ def test_a_budget_leaves_bounds_on_both_sides(kind, budget):
         assert is_member(problem, found.point[b], X[b], points, 1.0, 1e-8)
         if found.solved[b]:
             assert found.distance[b] == pytest.approx(truth, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", KINDS)
+def test_tight_rows_hold_for_every_listed_decision_with_equality_at_the_observed(kind, seed):
+    problem, points, X, _ = _case(kind, seed)
+    for x in X:
+        G = tight_rows(problem, x, 0)
+        assert (points @ G.T <= G @ x + 1e-9).all()
+
+
+@pytest.mark.parametrize("kind", ["knapsack", "tour", "routes"])
+def test_tight_rows_bring_the_bound_from_above_down(kind):
+    plain = tight = 0.0
+    for seed in SEEDS:
+        problem, _, X, q = _case(kind, seed)
+        sets = rv.OptimalitySet(problem, X, 0.0)
+        relaxed = rv.OptimalitySet(problem.relaxation, X, 0.0)
+        near = project_inner(q, sets, ProjectionOptions())
+        far = rv.project(q, relaxed).distance
+        exact = rv.project(q, sets).distance
+        found = np.linalg.norm(near - q, axis=1)
+        assert (exact <= found + 1e-6).all()
+        assert (found <= far + 1e-6).all()
+        plain, tight = plain + far.sum(), tight + found.sum()
+    assert tight < plain - 1e-3
 
 
 def test_cuts_are_kept_for_slices_and_later_sets():

@@ -39,6 +39,10 @@ class IntegerStructure(Protocol):
         """(B,): 0 where decisions (B, n) obey what the structure asks beyond rows, else above 0."""
         ...
 
+    def tight(self, x: np.ndarray) -> np.ndarray:
+        """(k, n): rows G, other than those of the program, with G y <= G x for every feasible y."""
+        ...
+
 
 class IntegerProgram(Record, LinearObjective):
     """A mixed-integer linear program in general form, or a batch of them, waiting for costs.
@@ -86,7 +90,7 @@ class IntegerProgram(Record, LinearObjective):
         relaxation = LinearProgram(A_eq, b_eq, A_ub, b_ub, lb, ub)
         if structure is not None and not isinstance(structure, IntegerStructure):
             raise InputError(
-                "`structure` must have `n_instances`, `take` and `violation`; got "
+                "`structure` must have `n_instances`, `take`, `violation` and `tight`; got "
                 f"{type(structure).__name__}. Leave it out for the general oracle."
             )
         n = relaxation.n_variables
