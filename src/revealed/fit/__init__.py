@@ -25,6 +25,7 @@ from .loss_names import Huber as Huber
 from .loss_names import Welsch as Welsch
 from .models import CostModel as CostModel
 from .models import LinearModel as LinearModel
+from .partial import PartialDecisions as PartialDecisions
 from .pocs import pocs as pocs
 from .solvers import LBFGS as LBFGS
 from .solvers import POCS as POCS
@@ -37,6 +38,7 @@ from .solvers import Preconditioned as Preconditioned
 from .solvers import Solver as Solver
 
 if TYPE_CHECKING:
+    from .conformal import ConformalDecisions as ConformalDecisions
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
     from .loading import load as load
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from .training import erm as erm
 
 _LAZY = {
+    "ConformalDecisions": "conformal",
     "TorchModel": "torch_model",
     "TrainSettings": "training",
     "erm": "training",
@@ -82,6 +85,7 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "History",
     "StopReason",
     "Certificate",
+    "PartialDecisions",
     "learn_limits",
     "LimitModel",
     "LimitIntervals",
@@ -90,6 +94,7 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
+    "ConformalDecisions",
     "load",
 ]
 

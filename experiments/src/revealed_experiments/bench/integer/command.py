@@ -28,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `revealed bench integer`."""
     parser.add_argument("--problems", default="knapsack,tsp-20", help="such as %(default)s")
     parser.add_argument("--methods", default="", help="numbers of methods, such as 0,1,5 (all)")
-    parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed (%(default)s)")
+    parser.add_argument(
+        "--first", type=int, default=FIRST_SEED, help="the first seed (%(default)s)"
+    )
     parser.add_argument("--seeds", type=positive, default=3, help="how many, from it on (3)")
     parser.add_argument("--train", type=positive, default=1000, help="training samples (1000)")
     parser.add_argument("--test", type=positive, default=1000, help="test samples (1000)")
@@ -40,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="JSON file to write, and to go on from (%(default)s)",
     )
     parser.add_argument(
-        "--labels", type=Path, default=Path("out/labels"), help="folder to keep labels in (%(default)s)"
+        "--labels",
+        type=Path,
+        default=Path("out/labels"),
+        help="folder to keep labels in (%(default)s)",
     )
     parser.add_argument(
         "--page", type=Path, default=Path("docs/integer_results.md"), help="(%(default)s)"
