@@ -10,8 +10,8 @@ from listed_programs import KINDS, is_member, listed, nearest_by_list
 import revealed as rv
 from revealed.optimality.protocol import ProjectionOptions
 from revealed.optimality.tight_rows import tight_rows
-from revealed.projection.cutting_planes.project import project_inner
 from revealed.problems.solution import SolveStatus
+from revealed.projection.cutting_planes.project import project_inner
 
 SEEDS = range(8)
 

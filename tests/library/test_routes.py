@@ -33,7 +33,7 @@ def test_routes_serve_every_customer_once_within_capacity():
     C = np.random.default_rng(1).uniform(0.5, 1.5, (5, problem.n_variables))
     for x in problem.solve(C).x:
         found = rv.problems.routes_of(x)
-        assert sorted(sum(found, [])) == list(range(1, 10))
+        assert sorted(i for route in found for i in route) == list(range(1, 10))
         assert len(found) <= 5
         loads = [problem.structure.demands[np.array(route) - 1].sum() for route in found]
         assert max(loads) <= 18.0

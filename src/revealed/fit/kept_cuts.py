@@ -25,7 +25,7 @@ def cuts_as_tensors(sets: Sets) -> dict[str, Tensor]:
 
 
 def take_cuts(sets: Sets, found: Checkpoint) -> Checkpoint:
-    """Give sets the cuts of a checkpoint, every one of them checked; the checkpoint without them."""
+    """Give sets the cuts of a checkpoint, each of them checked; the checkpoint without them."""
     kept = {k.removeprefix(_PREFIX): t for k, t in found.tensors.items() if k.startswith(_PREFIX)}
     rest = {k: t for k, t in found.tensors.items() if not k.startswith(_PREFIX)}
     if not isinstance(sets.kind, IntegerCosts):

@@ -209,7 +209,6 @@ class RoutingStructure:
         excess = np.maximum(load.max(axis=1) - self.most, 0.0) / max(self.capacity, 1.0)
         return np.where((there & (ends != 2)).any(axis=1), 1.0, excess)
 
-
     def tight(self, x: np.ndarray) -> np.ndarray:
         """Two edges at least leave each set of customers: pieces of routes that are left by two."""
         paths = trails(x, self.tails, self.heads, self.n_nodes)
