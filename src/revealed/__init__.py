@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .importers import from_cvxpy as from_cvxpy
     from .importers import from_gurobi as from_gurobi
     from .importers import from_linprog as from_linprog
+    from .importers import from_milp as from_milp
     from .importers import from_networkx as from_networkx
     from .importers import from_pyepo as from_pyepo
     from .importers import read_mps as read_mps
@@ -71,6 +72,7 @@ _HOMES = {
         "from_cvxpy",
         "from_gurobi",
         "from_linprog",
+        "from_milp",
         "from_networkx",
         "from_pyepo",
         "read_mps",
@@ -149,6 +151,7 @@ __all__ = [  # noqa: RUF022
     "importers",
     "read_mps",
     "from_linprog",
+    "from_milp",
     "from_networkx",
     "from_cvxpy",
     "from_gurobi",
