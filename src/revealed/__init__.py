@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .importers import from_linprog as from_linprog
     from .importers import from_networkx as from_networkx
     from .importers import from_pyepo as from_pyepo
+    from .importers import read_lp as read_lp
     from .importers import read_mps as read_mps
     from .losses import ProjectionLoss as ProjectionLoss
     from .optimality.cost_form import CostForm as CostForm
@@ -73,6 +74,7 @@ _HOMES = {
         "from_linprog",
         "from_networkx",
         "from_pyepo",
+        "read_lp",
         "read_mps",
     ),
     "losses": ("ProjectionLoss",),
@@ -148,6 +150,7 @@ __all__ = [  # noqa: RUF022
     "problems",
     "importers",
     "read_mps",
+    "read_lp",
     "from_linprog",
     "from_networkx",
     "from_cvxpy",
