@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from . import importers as importers
     from . import losses as losses
     from . import metrics as metrics
+    from . import plot as plot
     from . import problems as problems
     from . import theory as theory
+    from .cli.doctor.python import diagnose as diagnose
     from .errors import InfeasibleDecisionError as InfeasibleDecisionError
     from .errors import InputError as InputError
     from .errors import MissingDependencyError as MissingDependencyError
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "cli.doctor.python": ("diagnose",),
     "errors": (
         "InfeasibleDecisionError",
         "InputError",
@@ -105,6 +108,7 @@ _MODULES = {
     "losses",
     "metrics",
     "optimality",
+    "plot",
     "oracles",
     "problems",
     "projection",
@@ -174,7 +178,9 @@ __all__ = [  # noqa: RUF022
     "InverseRegressorCV",
     "ConformalDecisions",
     "load",
+    "diagnose",
     "metrics",
+    "plot",
     "datasets",
     "theory",
     "RevealedError",

@@ -39,7 +39,7 @@ def render(content: Content) -> str:
         f'<section id="{name}"><h2>{escape(head)}</h2>{body}</section>'
         for name, head, body in sections
     )
-    style = files(__package__).joinpath("page.css").read_text("utf-8")
+    style = files("revealed.cli.report").joinpath("page.css").read_text("utf-8")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
