@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from . import importers as importers
     from . import losses as losses
     from . import metrics as metrics
+    from . import plot as plot
     from . import problems as problems
     from . import theory as theory
+    from .cli.doctor.python import diagnose as diagnose
     from .errors import InfeasibleDecisionError as InfeasibleDecisionError
     from .errors import InputError as InputError
     from .errors import MissingDependencyError as MissingDependencyError
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from .importers import from_milp as from_milp
     from .importers import from_networkx as from_networkx
     from .importers import from_pyepo as from_pyepo
+    from .importers import read_lp as read_lp
     from .importers import read_mps as read_mps
     from .losses import ProjectionLoss as ProjectionLoss
     from .optimality.cost_form import CostForm as CostForm
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "cli.doctor.python": ("diagnose",),
     "errors": (
         "InfeasibleDecisionError",
         "InputError",
@@ -75,6 +79,7 @@ _HOMES = {
         "from_milp",
         "from_networkx",
         "from_pyepo",
+        "read_lp",
         "read_mps",
     ),
     "losses": ("ProjectionLoss",),
@@ -105,6 +110,7 @@ _MODULES = {
     "losses",
     "metrics",
     "optimality",
+    "plot",
     "oracles",
     "problems",
     "projection",
@@ -150,6 +156,7 @@ __all__ = [  # noqa: RUF022
     "problems",
     "importers",
     "read_mps",
+    "read_lp",
     "from_linprog",
     "from_milp",
     "from_networkx",
@@ -174,7 +181,9 @@ __all__ = [  # noqa: RUF022
     "InverseRegressorCV",
     "ConformalDecisions",
     "load",
+    "diagnose",
     "metrics",
+    "plot",
     "datasets",
     "theory",
     "RevealedError",

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=Path,
         metavar="FILE",
-        help="table to write (.csv, .parquet, .npz); one that is there is replaced",
+        help="table to write (.csv, .xlsx, .parquet, .npz); one that is there is replaced",
     )
     parser.add_argument(
         "--costs", action="store_true", help="write the predicted costs, not the decisions"
