@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from .errors import InfeasibleDecisionError as InfeasibleDecisionError
     from .errors import InputError as InputError
     from .errors import MissingDependencyError as MissingDependencyError
+    from .errors import PartitionError as PartitionError
     from .errors import RevealedError as RevealedError
     from .errors import ShapeError as ShapeError
     from .fit import ConformalDecisions as ConformalDecisions
     from .fit import InverseRegressor as InverseRegressor
     from .fit import InverseRegressorCV as InverseRegressorCV
+    from .fit import Run as Run
     from .fit import load as load
     from .importers import from_cvxpy as from_cvxpy
     from .importers import from_gurobi as from_gurobi
@@ -68,10 +70,11 @@ _HOMES = {
         "InfeasibleDecisionError",
         "InputError",
         "MissingDependencyError",
+        "PartitionError",
         "RevealedError",
         "ShapeError",
     ),
-    "fit": ("ConformalDecisions", "InverseRegressor", "InverseRegressorCV", "load"),
+    "fit": ("ConformalDecisions", "InverseRegressor", "InverseRegressorCV", "Run", "load"),
     "importers": (
         "from_cvxpy",
         "from_gurobi",
@@ -179,6 +182,7 @@ __all__ = [  # noqa: RUF022
     "fit",
     "InverseRegressor",
     "InverseRegressorCV",
+    "Run",
     "ConformalDecisions",
     "load",
     "diagnose",
@@ -191,5 +195,6 @@ __all__ = [  # noqa: RUF022
     "ShapeError",
     "InfeasibleDecisionError",
     "MissingDependencyError",
+    "PartitionError",
     "__version__",
 ]
