@@ -59,13 +59,13 @@ def _recovery_words(part: dict[str, Any]) -> str:
     seeds = sorted({row["seed"] for row in part["rows"]})
     told = ", ".join(f"{name} {100 * share:.1f}%" for name, share in shares.items())
     return f"""**Recovery.** Limits linear in three features, which move them by 8%; one, two or
-three of them unknown; {part["unseen"]} unseen contexts; seeds {seeds[0]} to {seeds[-1]}. "Limits known" is an estimator that is given the limits in force in every
-sample and the true ones in unseen contexts. The last two decide under its costs, with the mean of
-the true limits and with the largest value that decisions reached. Truth is the best decision under
-the costs and limits that the context says. Decisions met on exact data, as a share of those with
-known limits: {told}. With noise in the limits nobody who has to learn them repeats an entry to
-five digits, so those tables count decisions that use the same entries, and the mean error of an
-entry, as a share of the mean entry."""
+three of them unknown; {part["unseen"]} unseen contexts; seeds {seeds[0]} to {seeds[-1]}. "Limits
+known" is an estimator that is given the limits in force in every sample and the true ones in unseen
+contexts. The last two decide under its costs, with the mean of the true limits and with the largest
+value that decisions reached. Truth is the best decision under the costs and limits that the context
+says. Decisions met on exact data, as a share of those with known limits: {told}. With noise in the
+limits nobody who has to learn them repeats an entry to five digits, so those tables count decisions
+that use the same entries, and the mean error of an entry, as a share of the mean entry."""
 
 
 def _coverage_words(part: dict[str, Any]) -> str:
