@@ -28,6 +28,9 @@ def make_page(content: dict[str, Any]) -> Page:
     if "coverage" in parts:
         words.append(_coverage_words(parts["coverage"]))
         tables.append(_coverage(parts["coverage"]["rows"]))
+    if "hidden" in parts:
+        words.append(_hidden_words(parts["hidden"]["rows"]))
+        tables.append(_hidden(parts["hidden"]["rows"]))
     return Page("Unknown limits, measured", "\n\n".join(words), tables)
 
 
@@ -117,3 +120,25 @@ def _coverage(rows: list[dict[str, Any]]) -> Table:
         for row in rows
     ]
     return Table("Coverage of intervals", headings, lines, n_words=2)
+
+
+def _hidden_words(rows: list[dict[str, Any]]) -> str:
+    first = rows[0]
+    return f"""**Decisions seen in part.** {first["trips"]:,} taxi trips in Shanghai, of each of
+which links of the network are hidden by chance; of the others it is known whether the driver used
+them. Routes are completed by the shortest that agrees, and by the cheapest under costs learned from
+completed routes in turn. The first two figures of each are of the training trips: the share found
+of the links that drivers used and were hidden, and of the routes all right. The last two are of
+{first["tested"]:,} other trips, predicted from their ends: links (Jaccard), and exact routes."""
+
+
+def _hidden(rows: list[dict[str, Any]]) -> Table:
+    headings = ["hidden", "completed", "links found", "routes right", "unseen: links", "exact"]
+    lines = []
+    for row in sorted(rows, key=lambda row: row["hidden"]):
+        for who, learned in row["learned"].items():
+            own = row["completed"].get(who)
+            found = [f"{100 * own[key]:.1f}%" for key in ("links", "exact")] if own else ["", ""]
+            told = [f"{100 * learned[key]:.1f}%" for key in ("links", "exact")]
+            lines.append([f"{100 * row['hidden']:.0f}%", who, *found, *told])
+    return Table("Routes with hidden links", headings, lines, n_words=2)
