@@ -28,6 +28,9 @@ def make_page(content: dict[str, Any]) -> Page:
     if "coverage" in parts:
         words.append(_coverage_words(parts["coverage"]))
         tables.append(_coverage(parts["coverage"]["rows"]))
+    if "programs" in parts:
+        words.append(_PROGRAMS)
+        tables.append(_programs(parts["programs"]["rows"]))
     if "hidden" in parts:
         words.append(_hidden_words(parts["hidden"]["rows"]))
         tables.append(_hidden(parts["hidden"]["rows"]))
@@ -142,3 +145,27 @@ def _hidden(rows: list[dict[str, Any]]) -> Table:
             told = [f"{100 * learned[key]:.1f}%" for key in ("links", "exact")]
             lines.append([f"{100 * row['hidden']:.0f}%", who, *found, *told])
     return Table("Routes with hidden links", headings, lines, n_words=2)
+
+
+_PROGRAMS = """**Random programs.** After Tan, Terekhov and Delong (*Learning Linear Programs from
+Optimal Decisions*, 2020), made anew from their description: polytopes that are hulls of normal
+points, costs and the right-hand sides of three facets affine in one context, 20 decisions to learn
+from and 20 unseen. Solved means a mean squared error of at most 1e-5 on the decisions learned from.
+The rival is ours to blame: 200 steps of Adam on the squared error of decisions through cvxpylayers,
+with 0.05 |x|^2 added to what is differentiated, from one random start. Tan's own best method,
+sequential quadratic programming, is not in the table. It was given fewer instances, for it is slow.
+Limits right means to 1e-4, for those that were active."""
+
+
+def _programs(rows: list[dict[str, Any]]) -> Table:
+    headings = ["variables", "facets", "learner", "instances", "solved", "unseen met"]
+    headings += ["limits right", "seconds"]
+    lines = []
+    for row in rows:
+        for who in ("ours", "cvxpylayers"):
+            one = row[who]
+            told = [f"{100 * one[key]:.0f}%" for key in ("solved", "unseen", "limits_right")]
+            line = [str(row["variables"]), str(row["facets"]), who, str(one["instances"])]
+            lines.append([*line, *told, f"{one['seconds']:.2f}"])
+    note = "Seconds are of the processor, the median instance."
+    return Table("Random parametric programs", headings, lines, n_words=3, note=note)
