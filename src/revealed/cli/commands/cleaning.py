@@ -29,14 +29,18 @@ class Cleaned(NamedTuple):
     """What was assumed about it, in words; empty where nothing was."""
 
 
-def cleaned(dossier: Dossier, how: Reading, *, refuse: bool = True) -> Cleaned:
+def cleaned(
+    dossier: Dossier, how: Reading, *, refuse: bool = True, vertices: bool = True
+) -> Cleaned:
     """Undo rounding and deal with infeasible decisions as `how` says. The doctor does not `refuse`
-    them: it has more to say."""
+    them: it has more to say. Where limits are unknown, decisions need not be `vertices` of what is
+    known."""
     tol = how.tol
     n = len(dossier.plan.variables)
     if isinstance(tol, list) and len(tol) != n:
         raise InputError(f"The precision kept with the model is of {len(tol)} variables, not {n}.")
-    found = read_rounded(dossier.plans.problem, dossier.decisions, tol, tol=SAME)
+    problem, given = dossier.plans.problem, dossier.decisions
+    found = read_rounded(problem, given, tol, tol=SAME, vertices=vertices)
     notes = [*dossier.notes, *([found.sentence] if found.sentence else [])]
     dossier = replace(dossier, decisions=found.decisions, notes=tuple(notes))
     bad = np.flatnonzero(~(_violation(dossier) <= SAME))

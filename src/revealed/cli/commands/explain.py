@@ -16,9 +16,10 @@ from ..explain import Miss, cost_ranges, find_misses, needed, stable_changes
 from ..store import FittedModel, load_model
 from ..tables.names import did_you_mean, plain_name
 from .cleaning import cleaned
-from .dossier import Dossier, add_files, dossier_for
+from .dossier import Dossier, add_files, dossier_for, learned_limits, plans_at
 from .holdout import fingerprint
 from .judging import judge
+from .learned import limit_facts
 from .options import whole
 from .reading import reading_for
 from .telling import tell_json, waiting
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     read = dossier_for(model, args.contexts, args.decisions, args.id, how)
     dossier = cleaned(read, how).dossier
     costs = model.costs(dossier.contexts)
-    verdict = judge(model, dossier.plans, dossier.contexts, dossier.decisions)
+    verdict = judge(model, plans_at(model, dossier), dossier.contexts, dossier.decisions)
     learn, held = _parts(model, dossier)
     facts: dict[str, Any] = {
         "training": model.training,
@@ -70,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
         "held": verdict.of(held).plain() if held.size else None,
         **dossier.plain_assumed(),
     }
+    if model.learned is not None:
+        facts["limits"] = limit_facts(model, learned_limits(model), dossier)
     misses = _misses(dossier, costs, np.flatnonzero(verdict.solved & ~verdict.as_good))
     looked = np.flatnonzero(verdict.as_good)[:SENSITIVITY_SAMPLES]
     changes = stable_changes(dossier.plans[looked], costs[looked], dossier.decisions[looked])

@@ -12,10 +12,11 @@ import numpy as np
 
 from ... import __version__
 from ..._common.words import count
+from ..plans import find_unknown
 from ..store import FittedModel, Samples, check_target, save_model
 from .baselines import baselines
 from .cleaning import cleaned
-from .dossier import Dossier, add_files, read_dossier
+from .dossier import Dossier, add_files, plans_at, read_dossier
 from .headline import tell_baselines, tell_figures
 from .holdout import fingerprint
 from .judging import judge
@@ -93,10 +94,16 @@ def run(args: argparse.Namespace) -> int:
     """Fit, judge, save; 1 if the fit did not converge or a projection missed its tolerance."""
     replaced = check_target(args.out)
     how = reading_of(args)
-    dossier, half_unit, _ = cleaned(read_dossier(args), how)
+    dossier = read_dossier(args)
+    unknown = find_unknown(dossier.plan, args.unknown_limit, dossier.limits)
+    dossier, half_unit, _ = cleaned(dossier.opened(unknown), how, vertices=not unknown)
     learn, held = dossier.split(args.holdout, args.seed)
     began = time.perf_counter()
-    trained = train(dossier, learn, args)
+    trained = train(dossier, learn, args, unknown)
+    learned = None
+    if trained.limits is not None:
+        learned = trained.limits.arrays()
+        dossier = dossier.with_learned(unknown, trained.limits)
     facts = trained.facts | {
         "seconds": time.perf_counter() - began,
         "held_out": args.holdout,
@@ -120,10 +127,12 @@ def run(args: argparse.Namespace) -> int:
         kept,
         dossier.limits,
         trained.kind,
+        learned,
     )
+    plans = plans_at(model, dossier)
     for name, rows in (("seen", learn), ("held", held)):
         Z, taken = dossier.contexts[rows], dossier.decisions[rows]
-        facts[name] = judge(model, dossier.plans[rows], Z, taken).plain()
+        facts[name] = judge(model, plans[rows], Z, taken).plain()
     shown = held if held.size else learn
     facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])
     save_model(model, args.out)

@@ -66,7 +66,9 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"{table.name} has column names but no rows.")
     limits = None
     if model.limits and not args.costs:
-        limits = read_limits(file, model.plan, model.limits, bad)
+        given = [limit for limit in model.limits if not limit.learned]
+        limits = read_limits(file, model.plan, given, bad) if given else None
+        limits = model.limits_at(Z, limits)
     good = np.setdiff1d(np.arange(len(Z)), [*(bad or ())])
     costs = model.costs(Z[good])
     values, missing, impossible, broken = costs * model.plan.sign, 0, 0, 0

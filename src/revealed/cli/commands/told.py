@@ -16,6 +16,7 @@ from ..store import FittedModel
 from ..tables.names import listed
 from .dossier import Dossier
 from .headline import tell_baselines, tell_figures
+from .learned import tell_limits
 from .telling import table, tell
 from .words import words_for
 
@@ -85,6 +86,7 @@ class Told:
 def tell_all(told: Told, top: int) -> None:
     """Print it, `top` of the misses."""
     _tell_shares(told)
+    tell_limits(told.facts.get("limits", []), top)
     _tell_misses(told, top)
     _tell_sensitivity(told)
     if told.sure is not None:
