@@ -37,6 +37,7 @@ from .solvers import Preconditioned as Preconditioned
 from .solvers import Solver as Solver
 
 if TYPE_CHECKING:
+    from .conformal import ConformalDecisions as ConformalDecisions
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
     from .loading import load as load
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from .training import erm as erm
 
 _LAZY = {
+    "ConformalDecisions": "conformal",
     "TorchModel": "torch_model",
     "TrainSettings": "training",
     "erm": "training",
@@ -90,6 +92,7 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
+    "ConformalDecisions",
     "load",
 ]
 

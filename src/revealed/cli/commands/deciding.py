@@ -6,17 +6,22 @@ Letters: B contexts, n variables.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...problems.integer import IntegerProgram
 from ...problems.linear import LinearProgram
-from ...problems.solution import SolveStatus
+from ...problems.solution import Solution, SolveStatus
 from .telling import waiting
 
 BLOCK, WHOLE_BLOCK = 65_536, 32
 """Contexts decided at a time, between two movements of the bar; fewer where a search takes long."""
+
+
+Solve = Callable[[Any, np.ndarray], Solution]
+"""(problem, costs (B, n)) -> decisions"""
 
 
 class Decided(NamedTuple):
@@ -38,9 +43,15 @@ class Decided(NamedTuple):
 
 
 def decide(
-    problem: Any, costs: np.ndarray, *, quiet: bool, seconds: float | None = None
+    problem: Any,
+    costs: np.ndarray,
+    *,
+    quiet: bool,
+    seconds: float | None = None,
+    solve: Solve | None = None,
 ) -> Decided:
-    """The best decisions under costs (B, n); whole ones within about `seconds` each."""
+    """The best decisions under costs (B, n); whole ones within about `seconds` each, others by
+    `solve` where it is given."""
     whole = isinstance(problem, IntegerProgram)
     size = WHOLE_BLOCK if whole else BLOCK
     blocks = [slice(k, k + size) for k in range(0, len(costs), size)]
@@ -48,15 +59,17 @@ def decide(
     with waiting("Deciding", len(blocks), quiet=quiet or len(blocks) <= 1) as step:
         for k, part in enumerate(blocks):
             own = problem[part] if problem.n_instances is not None else problem
-            parts.append(_whole(own, costs[part], seconds) if whole else _plain(own, costs[part]))
+            parts.append(
+                _whole(own, costs[part], seconds) if whole else _plain(own, costs[part], solve)
+            )
             step(k + 1)
     if not parts:
         return Decided(np.empty_like(costs), np.empty(0, np.int8), np.empty(0))
     return Decided(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _plain(problem: Any, costs: np.ndarray) -> Decided:
-    answer = problem.solve(costs)
+def _plain(problem: Any, costs: np.ndarray, solve: Solve | None) -> Decided:
+    answer = problem.solve(costs) if solve is None else solve(problem, costs)
     status = np.asarray(answer.status)
     return Decided(np.asarray(answer.x), status, np.where(answer.optimal, 0.0, np.inf))
 

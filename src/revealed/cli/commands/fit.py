@@ -22,6 +22,7 @@ from .judging import fingerprint, judge
 from .options import number, signed, whole
 from .ranges import ranges_of
 from .reading import reading_of
+from .robust import angles_of
 from .telling import tell, tell_json
 from .training import train
 from .words import words_for
@@ -130,6 +131,7 @@ def run(args: argparse.Namespace) -> int:
         Z, taken = dossier.contexts[rows], dossier.decisions[rows]
         facts[name] = judge(model, dossier.plans[rows], Z, taken, quiet=args.json).plain()
     shown = held if held.size else learn
+    facts["angles"] = angles_of(model, dossier, held, args.seed)
     facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])
     save_model(model, args.out)
     if args.json:

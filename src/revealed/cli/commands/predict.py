@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..._common.words import count
 from ...errors import InputError
 from ...metrics.sameness import SAME
-from ...problems.solution import SolveStatus
+from ...problems.solution import Solution, SolveStatus
 from ..plans import Plan, read_limits
 from ..tables import Bad, Skipped, Table
 from .deciding import Decided, decide
 from .explanation import tell_without_decision
 from .headline import fine
-from .options import seconds
+from .options import number, seconds
 from .ranges import Outside, far_outside
 from .reading import refuse_other_units
+from .robust import cone_of, plain_cone
 from .telling import tell, tell_json
 from .words import Words, words_for
+
+if TYPE_CHECKING:
+    from ...fit.conformal import Cone
 
 SHOWN = 10
 """Rows and numbers of one kind that are printed."""
@@ -51,6 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(none). What is not proved to be the best by then is written all the same, and said",
     )
     parser.add_argument(
+        "--robust",
+        type=number,
+        metavar="LEVEL",
+        help="write the decisions of least worst cost over a cone of costs that explains a new "
+        "decision with this probability, such as 0.9; calibrated on the samples held out",
+    )
+    parser.add_argument(
         "--skip-bad",
         action="store_true",
         help="leave the decision empty for rows that cannot be read, and list them",
@@ -64,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
     from ..tables import check_ending, open_table, write_table
 
     check_ending(args.out)
+    if args.robust is not None and args.costs:
+        raise InputError("--robust is about decisions; leave out --costs.")
     model, file = load_model(args.model), open_table(args.contexts, lenient=args.skip_bad)
     if args.out.exists() and args.out.samefile(args.contexts):
         raise InputError(f"{args.out} is the table of contexts; write to another file.")
@@ -72,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
     refuse_other_units(model.training, table)
     if not len(Z):
         raise InputError(f"{table.name} has column names but no rows.")
+    cone = None if args.robust is None else cone_of(model, args.robust)
     limits = None
     if model.limits and not args.costs:
         limits = read_limits(file, model.plan, model.limits, bad)
@@ -81,7 +96,8 @@ def run(args: argparse.Namespace) -> int:
     open_ = Open()
     if not args.costs:
         problem = model.plan_of(None if limits is None else limits[good]).problem
-        found = decide(problem, costs, quiet=args.json, seconds=args.time_limit)
+        solve = None if cone is None else partial(_robust, cone)
+        found = decide(problem, costs, quiet=args.json, seconds=args.time_limit, solve=solve)
         values, open_ = found.decisions, Open.of(found)
         missing = int(np.isnan(values).any(axis=1).sum())
         impossible = int((found.status == SolveStatus.INFEASIBLE).sum())
@@ -103,6 +119,7 @@ def run(args: argparse.Namespace) -> int:
             {
                 "written": str(args.out),
                 "rows": len(Z),
+                "robust": None if cone is None else plain_cone(cone),
                 "without_decision": missing,
                 "impossible": impossible,
                 "with_fractions": broken,
@@ -120,6 +137,8 @@ def run(args: argparse.Namespace) -> int:
             "Written",
             f"{count(len(Z), 'cost vector' if args.costs else 'decision')} to {args.out}.",
         )
+        if cone is not None:
+            tell("Robust", cone.statement)
         for note in table.notes:
             tell("Assumed", note)
         _tell_skipped(skipped)
@@ -221,3 +240,10 @@ def _fractions(plan: Plan, decisions: np.ndarray) -> int:
         return 0
     at = [plan.variables.index(name) for name in plan.integers]
     return int((np.abs(decisions[:, at] - np.round(decisions[:, at])) > SAME).any(axis=1).sum())
+
+
+def _robust(cone: Cone, problem: Any, costs: np.ndarray) -> Solution:
+    """Decisions of least worst cost over a cone."""
+    from ...fit.conformal import decide
+
+    return decide(problem, costs, cone.angle)
