@@ -33,7 +33,7 @@ X = problem.solve(times).x
 # Learn from 150 of them
 # ----------------------
 # The fit minimizes over the tours found so far, asks the solver whether the costs reached make
-# make another tour shorter, and ends when there is none.
+# another tour shorter, and ends when there is none.
 est = rv.InverseRegressor(problem, noise=0.5, ridge=1e-3, solver=rv.fit.LBFGS(tol=1e-2))
 est.fit(Z[:150], X[:150])
 print(est.certificate_)
