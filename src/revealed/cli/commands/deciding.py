@@ -1,4 +1,4 @@
-"""Decisions of many contexts, with a bar for whoever waits, and what a time limit has left open.
+"""Decisions of many contexts, with a progress bar, and what a time limit has left open.
 
 Letters: B contexts, n variables.
 """
@@ -6,8 +6,7 @@ Letters: B contexts, n variables.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,12 +15,11 @@ from ...problems.linear import LinearProgram
 from ...problems.solution import Solution, SolveStatus
 from .telling import waiting
 
+if TYPE_CHECKING:
+    from ...fit.conformal import Cone
+
 BLOCK, WHOLE_BLOCK = 65_536, 32
 """Contexts decided at a time, between two movements of the bar; fewer where a search takes long."""
-
-
-Solve = Callable[[Any, np.ndarray], Solution]
-"""(problem, costs (B, n)) -> decisions"""
 
 
 class Decided(NamedTuple):
@@ -48,10 +46,10 @@ def decide(
     *,
     quiet: bool,
     seconds: float | None = None,
-    solve: Solve | None = None,
+    cone: Cone | None = None,
 ) -> Decided:
-    """The best decisions under costs (B, n); whole ones within about `seconds` each, others by
-    `solve` where it is given."""
+    """The best decisions under costs (B, n), in the worst case over a cone if there is one; whole
+    ones within about `seconds` each."""
     whole = isinstance(problem, IntegerProgram)
     size = WHOLE_BLOCK if whole else BLOCK
     blocks = [slice(k, k + size) for k in range(0, len(costs), size)]
@@ -60,7 +58,7 @@ def decide(
         for k, part in enumerate(blocks):
             own = problem[part] if problem.n_instances is not None else problem
             parts.append(
-                _whole(own, costs[part], seconds) if whole else _plain(own, costs[part], solve)
+                _whole(own, costs[part], seconds) if whole else _plain(own, costs[part], cone)
             )
             step(k + 1)
     if not parts:
@@ -68,10 +66,16 @@ def decide(
     return Decided(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _plain(problem: Any, costs: np.ndarray, solve: Solve | None) -> Decided:
-    answer = problem.solve(costs) if solve is None else solve(problem, costs)
+def _plain(problem: Any, costs: np.ndarray, cone: Cone | None) -> Decided:
+    answer = problem.solve(costs) if cone is None else _robust(problem, costs, cone)
     status = np.asarray(answer.status)
     return Decided(np.asarray(answer.x), status, np.where(answer.optimal, 0.0, np.inf))
+
+
+def _robust(problem: LinearProgram, costs: np.ndarray, cone: Cone) -> Solution:
+    from ...fit.conformal import decide as decide_robustly
+
+    return decide_robustly(problem, costs, cone.angle)
 
 
 def _settled(problem: IntegerProgram, costs: np.ndarray, X: np.ndarray) -> np.ndarray:

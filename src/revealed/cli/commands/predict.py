@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._common.words import count
 from ...errors import InputError
 from ...metrics.sameness import SAME
-from ...problems.solution import Solution, SolveStatus
+from ...problems.solution import SolveStatus
 from ..plans import Plan, read_limits
 from ..tables import Bad, Skipped, Table
 from .deciding import Decided, decide
@@ -24,9 +23,6 @@ from .reading import refuse_other_units
 from .robust import cone_of, plain_cone
 from .telling import tell, tell_json
 from .words import Words, words_for
-
-if TYPE_CHECKING:
-    from ...fit.conformal import Cone
 
 SHOWN = 10
 """Rows and numbers of one kind that are printed."""
@@ -49,18 +45,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--costs", action="store_true", help="write the predicted costs, not the decisions"
     )
     parser.add_argument(
-        "--time-limit",
-        type=seconds,
-        metavar="SECONDS",
-        help="for a decision, where decisions are whole; quick ones leave their time to the others "
-        "(none). What is not proved to be the best by then is written all the same, and said",
-    )
-    parser.add_argument(
         "--robust",
         type=number,
         metavar="LEVEL",
         help="write the decisions of least worst cost over a cone of costs that explains a new "
         "decision with this probability, such as 0.9; calibrated on the samples held out",
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=seconds,
+        metavar="SECONDS",
+        help="for a decision, where decisions are whole; quick ones leave their time to the others "
+        "(none). What is not proved to be the best by then is written all the same, and said",
     )
     parser.add_argument(
         "--skip-bad",
@@ -96,8 +92,7 @@ def run(args: argparse.Namespace) -> int:
     open_ = Open()
     if not args.costs:
         problem = model.plan_of(None if limits is None else limits[good]).problem
-        solve = None if cone is None else partial(_robust, cone)
-        found = decide(problem, costs, quiet=args.json, seconds=args.time_limit, solve=solve)
+        found = decide(problem, costs, quiet=args.json, seconds=args.time_limit, cone=cone)
         values, open_ = found.decisions, Open.of(found)
         missing = int(np.isnan(values).any(axis=1).sum())
         impossible = int((found.status == SolveStatus.INFEASIBLE).sum())
@@ -240,10 +235,3 @@ def _fractions(plan: Plan, decisions: np.ndarray) -> int:
         return 0
     at = [plan.variables.index(name) for name in plan.integers]
     return int((np.abs(decisions[:, at] - np.round(decisions[:, at])) > SAME).any(axis=1).sum())
-
-
-def _robust(cone: Cone, problem: Any, costs: np.ndarray) -> Solution:
-    """Decisions of least worst cost over a cone."""
-    from ...fit.conformal import decide
-
-    return decide(problem, costs, cone.angle)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...optimality.lines import LARGEST
+from ...problems.linear import LinearProgram
 from ..store import FittedModel
 from .dossier import Dossier
 
@@ -23,10 +24,10 @@ def angles_of(model: FittedModel, dossier: Dossier, held: np.ndarray, seed: int)
     of the samples held out; inf at 90° or more. Empty where they cannot be had."""
     from ...fit.conformal import explanation_angles
 
-    if len(model.plan.variables) > LARGEST or not held.size or model.plan.is_whole:
-        return []
     rows = np.random.default_rng(seed).permutation(held)[:MOST]
-    problem = dossier.plans[rows].rows
+    problem = dossier.plans[rows].problem
+    if not isinstance(problem, LinearProgram) or problem.n_variables > LARGEST or not rows.size:
+        return []
     found = explanation_angles(
         problem, model.costs(dossier.contexts[rows]), dossier.decisions[rows]
     )
@@ -38,10 +39,7 @@ def cone_of(model: FittedModel, level: float) -> Cone:
     from ...fit.conformal import conformal_cone
 
     if model.plan.is_whole:
-        raise InputError(
-            "--robust is for decisions that may have fractions; those of this model are whole. "
-            "Leave it out, or fit with --relax."
-        )
+        raise InputError("--robust is for decisions with fractions; this plan asks for whole ones.")
     angles = model.training.get("angles")
     if not isinstance(angles, list) or not angles:
         raise InputError(
