@@ -12,6 +12,8 @@ from whole_files import FEATURES, Crew
 import revealed as rv
 from revealed.cli import main
 from revealed.cli.commands.cleaning import _as_meant
+from revealed.cli.doctor import Case
+from revealed.cli.doctor.whole import check_whole
 from revealed.cli.explain import cost_ranges, stable_changes
 from revealed.cli.explorer import Explorer
 from revealed.cli.plans import Plan, read_plan
@@ -261,6 +263,18 @@ def small(seed):
     plan = Plan(problem, names, (), ("room",), integers=names)
     points = np.array(list(itertools.product((0.0, 1.0), repeat=6)))
     return plan, points[points @ weights <= 9.0], -rng.uniform(0.1, 1.0, 6)
+
+
+def test_the_doctor_counts_decisions_at_a_distance_from_every_row():
+    """A sack that is not full: the relaxation would say that what stays out is worth nothing."""
+    plan, points, _ = small(2)
+    rng = np.random.default_rng(0)
+    X = points[(points @ -rng.uniform(0.1, 1.0, (6, 30))).argmin(axis=0)]
+    samples = [f"day {b}" for b in range(len(X))]
+    case = Case(plan, np.zeros((len(X), 1)), ("z",), X, samples)
+    told = next(f for f in check_whole(case, np.ones(len(X), bool)) if f.code == "whole")
+    assert told.details["at_no_row"] == len(X)  # no weights add up to 9
+    assert "at a distance from every row" in told.advice
 
 
 @pytest.mark.parametrize("seed", range(5))
