@@ -155,8 +155,8 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             "--problem",
             required=True,
             metavar="FILE",
-            help="the planner's model: an MPS file (.mps, .mps.gz), or a problem of the catalogue "
-            'such as "grid_shortest_path(5, 5)"',
+            help="the planner's model: an MPS or LP file (.mps, .lp, .gz), or a problem of the "
+            'catalogue such as "grid_shortest_path(5, 5)"',
         )
         parser.add_argument(
             "--ignore",
