@@ -51,8 +51,9 @@ _SENTENCES = {
     "explain, but other costs, even nearer ones, may explain the decision too. Check that "
     "constraints do not merely touch each other.",
     ProjectionStatus.UNPROVED: "The oracle did not prove that no other decision is cheaper: it "
-    "stopped early, failed, or returned a decision that costs more than one known to be feasible. "
-    "`lower_bound` holds all the same. Allow more time, or check the oracle.",
+    "stopped early, failed, found the cost to fall without limit, or returned a decision that "
+    "costs more than one known to be feasible. `lower_bound` still holds. Allow more time, bound "
+    "the variables, or check the oracle.",
 }
 
 
