@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from . import importers as importers
     from . import losses as losses
     from . import metrics as metrics
+    from . import plot as plot
     from . import problems as problems
     from . import theory as theory
+    from .cli.doctor.python import diagnose as diagnose
     from .errors import InfeasibleDecisionError as InfeasibleDecisionError
     from .errors import InputError as InputError
     from .errors import MissingDependencyError as MissingDependencyError
@@ -35,8 +37,10 @@ if TYPE_CHECKING:
     from .importers import from_cvxpy as from_cvxpy
     from .importers import from_gurobi as from_gurobi
     from .importers import from_linprog as from_linprog
+    from .importers import from_milp as from_milp
     from .importers import from_networkx as from_networkx
     from .importers import from_pyepo as from_pyepo
+    from .importers import read_lp as read_lp
     from .importers import read_mps as read_mps
     from .losses import ProjectionLoss as ProjectionLoss
     from .optimality.cost_form import CostForm as CostForm
@@ -61,6 +65,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "cli.doctor.python": ("diagnose",),
     "errors": (
         "InfeasibleDecisionError",
         "InputError",
@@ -74,8 +79,10 @@ _HOMES = {
         "from_cvxpy",
         "from_gurobi",
         "from_linprog",
+        "from_milp",
         "from_networkx",
         "from_pyepo",
+        "read_lp",
         "read_mps",
     ),
     "losses": ("ProjectionLoss",),
@@ -106,6 +113,7 @@ _MODULES = {
     "losses",
     "metrics",
     "optimality",
+    "plot",
     "oracles",
     "problems",
     "projection",
@@ -151,7 +159,9 @@ __all__ = [  # noqa: RUF022
     "problems",
     "importers",
     "read_mps",
+    "read_lp",
     "from_linprog",
+    "from_milp",
     "from_networkx",
     "from_cvxpy",
     "from_gurobi",
@@ -175,7 +185,9 @@ __all__ = [  # noqa: RUF022
     "Run",
     "ConformalDecisions",
     "load",
+    "diagnose",
     "metrics",
+    "plot",
     "datasets",
     "theory",
     "RevealedError",

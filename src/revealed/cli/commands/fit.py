@@ -12,10 +12,12 @@ import numpy as np
 
 from ... import __version__
 from ..._common.words import count
+from ...errors import InputError
+from ..plans import find_unknown
 from ..store import FittedModel, Samples, check_target, save_model
 from .baselines import baselines
 from .cleaning import cleaned
-from .dossier import Dossier, add_files, read_dossier
+from .dossier import Dossier, add_files, plans_at, read_dossier
 from .explanation import tell_whole, tell_without_decision
 from .headline import tell_baselines, tell_figures
 from .judging import fingerprint, judge
@@ -101,12 +103,22 @@ def run(args: argparse.Namespace) -> int:
     if is_large(args):
         return fit_large(args, replaced)
     how = reading_of(args)
-    dossier, half_unit, _ = cleaned(read_dossier(args), how)
+    dossier = read_dossier(args)
+    unknown = find_unknown(dossier.plan, args.unknown_limit, dossier.limits)
+    if unknown and dossier.plan.is_whole:
+        raise InputError(
+            "--unknown-limit is for plans without whole variables. Use --relax to allow fractions."
+        )
+    dossier, half_unit, _ = cleaned(dossier.opened(unknown), how, vertices=not unknown)
     if args.max_iter is None:
         args.max_iter = WHOLE_EVALUATIONS if dossier.plan.is_whole else EVALUATIONS
     learn, held = dossier.split(args.holdout, args.seed)
     began = time.perf_counter()
-    trained = train(dossier, learn, args)
+    trained = train(dossier, learn, args, unknown)
+    learned = None
+    if trained.limits is not None:
+        learned = trained.limits.arrays()
+        dossier = dossier.with_learned(unknown, trained.limits)
     facts = trained.facts | {
         "seconds": time.perf_counter() - began,
         "held_out": args.holdout,
@@ -130,10 +142,12 @@ def run(args: argparse.Namespace) -> int:
         kept,
         dossier.limits,
         trained.kind,
+        learned,
     )
+    plans = plans_at(model, dossier)
     for name, rows in (("seen", learn), ("held", held)):
         Z, taken = dossier.contexts[rows], dossier.decisions[rows]
-        facts[name] = judge(model, dossier.plans[rows], Z, taken, quiet=args.json).plain()
+        facts[name] = judge(model, plans[rows], Z, taken, quiet=args.json).plain()
     shown = held if held.size else learn
     facts["angles"] = angles_of(model, dossier, held, args.seed)
     facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])

@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=Path,
         metavar="FILE",
-        help="table to write (.csv, .parquet, .npz), or for a folder or a pattern of contexts a "
-        "folder; what is there is replaced",
+        help="table to write (.csv, .xlsx, .parquet, .npz), or for a folder or a pattern of "
+        "contexts a folder; what is there is replaced",
     )
     parser.add_argument(
         "--costs", action="store_true", help="write the predicted costs, not the decisions"
@@ -93,7 +93,9 @@ def run(args: argparse.Namespace) -> int:
     cone = None if args.robust is None else cone_of(model, args.robust)
     limits = None
     if model.limits and not args.costs:
-        limits = read_limits(file, model.plan, model.limits, bad)
+        given = [limit for limit in model.limits if not limit.learned]
+        limits = read_limits(file, model.plan, given, bad) if given else None
+        limits = model.limits_at(Z, limits)
     good = np.setdiff1d(np.arange(len(Z)), [*(bad or ())])
     costs = model.costs(Z[good])
     values, missing, impossible, broken = costs * model.plan.sign, 0, 0, 0
