@@ -174,6 +174,7 @@ def _slept(question: Any, seconds: float, shape: tuple[int, int]) -> Any:
 
 
 def _plan(args: argparse.Namespace) -> dict[str, Any]:
+    import dask
     import distributed
 
     from revealed.fit.evaluation import DistanceLoss
@@ -182,6 +183,8 @@ def _plan(args: argparse.Namespace) -> dict[str, Any]:
 
     n, d = problem().n_variables, len(feature_names())
     each = SAMPLES / args.shares * args.seconds / args.speed_up
+    patient = {"distributed.comm.timeouts.connect": "300s", "distributed.comm.timeouts.tcp": "300s"}
+    dask.config.set(patient)
     cluster = distributed.LocalCluster(
         n_workers=MACHINES, threads_per_worker=CORES, processes=False, dashboard_address=None
     )

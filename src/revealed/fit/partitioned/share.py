@@ -25,7 +25,7 @@ from ..bound import totals_of
 from ..contexts import Common, refuse_bad_numbers
 from ..draws import Place
 from ..evaluation import DistanceLoss, Evaluator, Summary
-from ..least_squares import RowFactor, chunks
+from ..least_squares import CHUNK, RowFactor, chunks
 from ..observed import TOLERANCE, observed
 from .compact import ROWS, Block, Frame, Shelf
 
@@ -251,9 +251,10 @@ class Share:
             self.found.skipped.append(str(error))
             return
         rows, start = 0, 0
+        most = min(ROWS, NUMBERS // orders.data.problem.n_variables)
         for k, block in enumerate(blocks):
             rows += block.size
-            if rows >= ROWS or k == len(blocks) - 1:
+            if rows >= most or k == len(blocks) - 1:
                 self._keep(Block.joined(blocks[start : k + 1]))
                 rows, start = 0, k + 1
 
@@ -362,14 +363,26 @@ class Share:
 
     def _evaluators(self, loss: DistanceLoss, whole: Whole, place: Place) -> Any:
         start, frame = place.start, self._terms.frame(whole)
+        chunk = chunk_of(frame.problem.n_variables)
         for k in range(len(self._shelf)):
             block = self._shelf[k]
             own = Place(start, place.total)
             yield (
                 features_of(block, self._entries, place.total),
-                Evaluator(frame.sets(block), loss, warm_start=False, threads=1, place=own),
+                Evaluator(
+                    frame.sets(block), loss, warm_start=False, threads=1, place=own, chunk=chunk
+                ),
             )
             start += block.size
+
+
+NUMBERS, TOGETHER = 20_000_000, 2_000_000
+"""Numbers of decisions in a block, and of costs that are looked at together, at most."""
+
+
+def chunk_of(n: int) -> int:
+    """Samples of n entries that are looked at together."""
+    return max(1, min(CHUNK, TOGETHER // n))
 
 
 def features_of(block: Block, entries: np.ndarray | None, total: int) -> Any:
