@@ -6,8 +6,8 @@
 Files: each is read, solved, and its objective compared with that of HiGHS reading the same file;
 then the file's own cost, with noise, is projected onto the set of its solution within `--seconds`.
 Small programs (`tests/library/listed_programs.py`): knapsacks, set covers, assignments with a side
-constraint, tours of six nodes, general integers. Every feasible decision is listed, so the
-projection is known from Clarabel over all of them. The same programs are then projected with a
+constraint, tours of six nodes, general integers, routes of five customers. Every feasible decision
+is listed, so the projection is known from Clarabel over all of them. The same programs are then projected with a
 budget of one and two questions, and with functions that lie, raise or stop early in place of the
 oracle. Last, questions per projection, cold and warm. The exit code is 1 if an objective differs, a
 projection is off, a lower bound is above the distance, or anything false is called solved.
@@ -32,7 +32,7 @@ from revealed_experiments.bench.integer.data import draw
 from revealed_experiments.bench.record import surroundings, write_json
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/library"))
-from listed_programs import KINDS, is_member, listed, nearest_by_list  # noqa: E402
+from listed_programs import KINDS, is_member, listed, nearest_by_list
 
 AGREE = 1e-6
 NOISE = 0.1
