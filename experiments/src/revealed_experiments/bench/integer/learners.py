@@ -15,6 +15,7 @@ import revealed as rv
 from revealed import losses
 
 from .data import Data
+from .page import LOOP, PFYL, SOLVER, SPO
 
 BATCH = 32
 
@@ -112,7 +113,6 @@ def _relaxed_cave(problem: Any, settings: Settings) -> Any:
     return losses.CaveLoss(problem.relaxation)
 
 
-SPO, PFYL, LOOP, SOLVER = "SPO+ (true costs)", "PFYL", "ours, loop", "ours, to the minimum"
 CAVE = "CaVE+ (rows only)"
 LEARNERS: dict[str, Learner] = {
     SPO: by_loss(lambda problem, _: losses.SPOPlusLoss(problem)),

@@ -8,7 +8,9 @@ import numpy as np
 
 from ..pages import Page
 from ..tables import Table, target
-from .learners import LOOP, PFYL, SPO
+
+SPO, PFYL, LOOP, SOLVER = "SPO+ (true costs)", "PFYL", "ours, loop", "ours, to the minimum"
+"""Methods; here, for the page is made without torch."""
 
 WORDS = """
 Knapsacks (32 items, two budgets), tours and routes of vehicles (20 customers, capacity 30, at most
