@@ -120,8 +120,8 @@ class IntegerProgram(Record, LinearObjective):
         What is left of `time_limit`, in seconds for the whole call, is shared out evenly over the
         instances that are left; those that it stops have status LIMIT, the best decision found so
         far in `incumbent` and a proved lower bound in `bound`, and so have those where HiGHS ended
-        within `gap`, relative to the cost, but not at 0; special oracles go to the end. `start` (B, n) are
-        feasible decisions that a solver may begin from.
+        within `gap`, relative to the cost, but not at 0; special oracles go to the end. `start`
+        (B, n) are feasible decisions that a solver may begin from.
         """
         oracle: Any = ORACLES.of(self)
         return oracle(self, costs, time_limit=time_limit, gap=gap, threads=threads, start=start)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
+from torch.optim.swa_utils import AveragedModel
 
 import revealed as rv
 from revealed import losses
@@ -37,7 +38,8 @@ SETTINGS = {
 }
 Learner = Callable[[Data, int, int, Settings], dict[str, Any]]
 """(data, seed, epochs, settings) -> what was learned and how long it took: `costs` of the test
-contexts, `epochs` in seconds each, `cpu` in processor seconds each."""
+contexts, `averaged` those of the mean of the networks in the second half of training, `epochs` in
+seconds each, `cpu` in processor seconds each."""
 
 
 def settings_of(name: str) -> Settings:
@@ -58,7 +60,8 @@ def by_loss(make: Callable[[Any, Settings], Any], *, on_sets: bool = False) -> L
         sets = rv.OptimalitySet(data.problem, train.decisions, margin) if on_sets else None
         order = np.random.default_rng(seed)
         seconds, cpu = [], []
-        for _ in range(epochs):
+        mean = AveragedModel(net)
+        for epoch in range(epochs):
             before, used = time.perf_counter(), time.process_time()
             for index in np.split(order.permutation(len(Z)), range(BATCH, len(Z), BATCH)):
                 observed = X[index] if sets is None else sets[index]
@@ -67,11 +70,15 @@ def by_loss(make: Callable[[Any, Settings], Any], *, on_sets: bool = False) -> L
                 optimizer.zero_grad()
                 value.backward()
                 optimizer.step()
+                if epoch >= epochs // 2:
+                    mean.update_parameters(net)
             seconds.append(time.perf_counter() - before)
             cpu.append(time.process_time() - used)
         with torch.no_grad():
-            costs = net(torch.from_numpy(data.test.contexts)).numpy()
-        return {"costs": costs, "epochs": seconds, "cpu": cpu}
+            costs, averaged = (
+                of(torch.from_numpy(data.test.contexts)).numpy() for of in (net, mean)
+            )
+        return {"costs": costs, "averaged": averaged, "epochs": seconds, "cpu": cpu}
 
     return learn
 
