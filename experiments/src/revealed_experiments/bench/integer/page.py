@@ -16,15 +16,18 @@ Knapsacks (32 items, two budgets), tours and routes of vehicles (20 customers, c
 model. All losses run in one training loop (Adam, batches of 32, learning rate 0.01 for knapsacks,
 0.05 for tours and routes) and ask the same exact oracle, once for each sample and step; SPO+ sees
 true costs, the others only decisions. "Ours, loop" is `SmoothedProjectionLoss` with one draw of
-noise 1, margin 0 for knapsacks and 1 elsewhere, chosen on other seeds. CaVE+ here has the cone of
-rows and bounds only; its own code adds the subtours and capacities that its solver found.
+noise 1, margin 0 for knapsacks and 1 elsewhere, chosen on other seeds. CaVE+, where it is shown,
+has the cone of rows and bounds only; its own code adds the subtours and capacities that its solver
+found.
 
 Regret is the cost of predicted decisions above the least, as a share of that, on test samples, with
 the standard deviation over seeds: of the last network, and of the mean of the networks of the
 second half of training; "same" the share of decisions that the latter repeats exactly. Processor
 seconds are of one epoch, from the third on, on a machine that was busy with other work: compare
-rows of one table. Published means, of last networks, of ten seeds (CaVE's article) are SPO+ 5.95%, PFYL 6.56%, CaVE+ 6.20% for 20
-nodes, 7.57%, 8.03%, 7.69% for 50, and 5.94%, 6.32%, 6.44% for routes.
+rows of one table.
+
+Means that CaVE's article published, of last networks and ten seeds, are SPO+ 5.95%, PFYL 6.56%,
+CaVE+ 6.20% for 20 nodes, 7.57%, 8.03%, 7.69% for 50, and 5.94%, 6.32%, 6.44% for routes.
 """
 BOUNDS = {"tsp-20": 6.2, "cvrp-20": 6.3}
 SLOWER = 1.5
