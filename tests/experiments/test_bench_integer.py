@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from revealed_experiments.bench.integer import command, data, learners, page
+from revealed_experiments.bench.integer import command, data, learners, names, page
 
 pytest.importorskip("rich")
-METHODS = f"0,1,{list(learners.LEARNERS).index(learners.LOOP)}"
+METHODS = f"0,1,{list(learners.LEARNERS).index(names.LOOP)}"
 
 
 def _run(folder, *words):
@@ -45,11 +45,11 @@ def test_labels_are_read_again_only_for_the_costs_that_they_belong_to(tmp_path):
 
 def test_knapsacks_learned_without_an_oracle_are_better_than_by_rows_alone():
     drawn, settings = data.draw("knapsack", 3, 100, 100), learners.settings_of("knapsack")
-    names = (learners.TIGHT, learners.CAVE)
+    both = (names.TIGHT, names.CAVE)
     regret = [
         command._scores(drawn, learners.LEARNERS[name](drawn, 0, 5, settings)["costs"], "")[
             "regret"
         ]
-        for name in names
+        for name in both
     ]
     assert regret[0] < regret[1]

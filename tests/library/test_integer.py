@@ -350,6 +350,15 @@ def test_an_unbounded_problem_is_named():
     assert problem.solve([[1.0, 1.0]]).status[0] == SolveStatus.OPTIMAL
 
 
+def test_a_projection_that_the_oracle_finds_unbounded_is_not_called_solved():
+    problem = rv.IntegerProgram(A_ub=[[-2.0, -3.0]], b_ub=[-7.0])
+    near = rv.project([[-1.0, 1.0]], rv.OptimalitySet(problem, [[2.0, 1.0]]))
+    assert not near.solved.any()
+    assert near.lower_bound[0] <= near.distance[0]
+    status = rv.projection.ProjectionStatus(int(near.status[0]))
+    assert "bound the variables" in status.sentence
+
+
 def test_an_infeasible_problem_is_named():
     problem = rv.IntegerProgram(A_eq=[[2.0, 2.0]], b_eq=3.0, ub=2.0)
     assert problem.solve([[1.0, 1.0]]).status[0] == SolveStatus.INFEASIBLE

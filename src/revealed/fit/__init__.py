@@ -42,16 +42,22 @@ if TYPE_CHECKING:
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
     from .loading import load as load
+    from .partitioned.executors import Run as Run
+    from .scoring import predict_cost as predict_cost
+    from .scoring import scorer as scorer
     from .torch_model import TorchModel as TorchModel
     from .training import TrainSettings as TrainSettings
     from .training import erm as erm
 
 _LAZY = {
+    "predict_cost": "scoring",
+    "scorer": "scoring",
     "ConformalDecisions": "conformal",
     "TorchModel": "torch_model",
     "TrainSettings": "training",
     "erm": "training",
     "load": "loading",
+    "Run": "partitioned.executors",
     "InverseRegressor": "estimator",
     "InverseRegressorCV": "cross_validation",
 }
@@ -94,7 +100,10 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
+    "Run",
     "ConformalDecisions",
+    "scorer",
+    "predict_cost",
     "load",
 ]
 

@@ -16,6 +16,7 @@ import revealed as rv
 from revealed import losses
 
 from .data import Data
+from .names import CAVE, LOOP, PFYL, SOLVER, SPO, TIGHT
 
 BATCH = 32
 
@@ -134,8 +135,6 @@ def _relaxed_cave(problem: Any, settings: Settings) -> Any:
     return losses.CaveLoss(problem.relaxation)
 
 
-SPO, PFYL, LOOP, SOLVER = "SPO+ (true costs)", "PFYL", "ours, loop", "ours, to the minimum"
-CAVE, TIGHT = "CaVE+ (rows only)", "ours, tightened rows, no oracle"
 LEARNERS: dict[str, Learner] = {
     SPO: by_loss(lambda problem, _: losses.SPOPlusLoss(problem)),
     PFYL: by_loss(lambda problem, _: losses.FenchelYoungLoss(problem, n_samples=1)),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..pages import Page
 from ..tables import Table, target
-from .learners import LOOP, PFYL, SPO
+from .names import LOOP, PFYL, SPO
 
 WORDS = """
 Knapsacks (32 items, two budgets), tours and routes of vehicles (20 customers, capacity 30, at most
