@@ -25,6 +25,7 @@ from .loss_names import Huber as Huber
 from .loss_names import Welsch as Welsch
 from .models import CostModel as CostModel
 from .models import LinearModel as LinearModel
+from .partial import PartialDecisions as PartialDecisions
 from .pocs import pocs as pocs
 from .solvers import LBFGS as LBFGS
 from .solvers import POCS as POCS
@@ -88,6 +89,7 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "History",
     "StopReason",
     "Certificate",
+    "PartialDecisions",
     "learn_limits",
     "LimitModel",
     "LimitIntervals",

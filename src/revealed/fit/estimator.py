@@ -33,6 +33,7 @@ from .loss_names import Huber, Welsch, power_and_delta
 from .models import CostModel
 from .named_models import CHOSEN, MODELS, fresh_copy
 from .observed import observed
+from .partial import PartialDecisions, fit_partial
 from .prediction import Predictor, cost_form, cost_units, filled_up, in_scale
 from .solvers import LBFGS, Job, Solver, as_solver
 from .storing import save_estimator
@@ -192,8 +193,11 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         (B, n): the decisions are then those of minimum true cost. `validation` is a pair like
         (Z, y) for first-order methods and boosting: the model that does best on it is kept, and
         `patience` stops. `track_decisions` adds the column `decision_loss` to the history: the
-        mean of |x(c) - x|^2, solved for anew in every iteration.
+        mean of |x(c) - x|^2, solved for anew in every iteration. Decisions of which only a part was
+        seen come as `PartialDecisions`.
         """
+        if isinstance(y, PartialDecisions):
+            return self._fit_partial(Z, y, sample_weight, true_costs, validation)
         if isinstance(self.model, str) and self.model == CHOSEN:
             ridges = self.ridge if self.ridge == "auto" else [self.ridge]
             search = Search(ridges=ridges)
@@ -405,6 +409,14 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         self._keep(ours, sets, history)
         self._warn_unless_converged()
         return self
+
+    def _fit_partial(
+        self, Z: Any, seen: PartialDecisions, sample_weight: Any, true_costs: Any, validation: Any
+    ) -> InverseRegressor:
+        if true_costs is not None or validation is not None:
+            raise InputError("`true_costs` and `validation` do not go with decisions seen in part.")
+        options = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return fit_partial(self, Z, seen, **options)
 
     def _fit_chosen(
         self,

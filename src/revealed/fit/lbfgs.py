@@ -59,6 +59,8 @@ TRUSTED = 5
 """Past steps after which the fall that a direction promises is believed without a proof."""
 NEARLY_FLAT = 1e-3
 """Share of a small gradient below which no step is worth trying, whatever the loss."""
+IDLE, LEVEL = 20, 1e-13
+"""Steps in which the loss falls by no more than this share of it: they wander where it is flat."""
 STRICTER = 0.1
 """Factor on the estimated gap after a proof has shown that it was too hopeful."""
 
@@ -427,7 +429,21 @@ class _Run:
             return StopReason.INTERPOLATED
         if self._is_minimum(here, direction, known):
             return StopReason.CONVERGED
+        if self._is_idle():
+            return StopReason.NO_PROGRESS
         return StopReason.CAP if self.evaluations > self.max_iter else None
+
+    def _is_idle(self) -> bool:
+        """Whether the last steps changed nothing. A kink that is rounded less changes the loss, and
+        without a ridge it is the gradient that has to become small."""
+        rows = self.history.rows
+        if len(rows) <= IDLE or self.asked.power == 1:
+            return False
+        shares = {"loss": 1.0 - LEVEL} | ({} if self.model.ridge > 0 else {"gradient": 1.0})
+        return all(
+            min(row[name] for row in rows[-IDLE:]) >= share * min(row[name] for row in rows[:-IDLE])
+            for name, share in shares.items()
+        )
 
     def _is_minimum(self, here: _Point, direction: np.ndarray, known: int) -> bool:
         """Whether the distance to the minimum is proved to be small, or without a ridge, the

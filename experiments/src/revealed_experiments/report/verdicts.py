@@ -96,8 +96,15 @@ def meet(
     for name in names:
         rivals = [e for e in study.of(part) if e.runs[0].label == name]
         missing += [] if rivals else [f"no eligible run of {name}"]
+        missing += few_of(rivals, len(ours.runs))
         found += [set_beside(ours, rival, where, share) for rival in rivals]
     return found, missing
+
+
+def few_of(rivals: Sequence[Entry], wanted: int) -> list[str]:
+    """In words, which rivals lack seeds that ours has."""
+    thin = [each for each in rivals if len(each.runs) < wanted]
+    return [f"{len(each.runs)} of {wanted} seeds of {each.label}" for each in thin]
 
 
 def set_beside(

@@ -176,6 +176,12 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             "all that have a column); lower:VARIABLE and upper:VARIABLE for bounds; may be given "
             "several times",
         )
+        parser.add_argument(
+            "--relax",
+            action="store_true",
+            help="allow fractions where the model asks for whole numbers: faster, and predictions "
+            "are no longer whole",
+        )
     add_reading(parser, contexts=problem)
     parser.add_argument(
         "--contexts",
@@ -202,7 +208,7 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
 
 def read_dossier(args: argparse.Namespace) -> Dossier:
     """What the options of `add_files` name, for a first look."""
-    plan, how = read_plan(args.problem), reading_of(args)
+    plan, how = read_plan(args.problem, relax=args.relax), reading_of(args)
     contexts, decisions = _open(args.contexts, how), _open(args.decisions, how)
     _refuse_exchanged(contexts, decisions, plan)
     key = find_key(contexts, decisions, plan.variables, args.id)

@@ -16,6 +16,7 @@ from ..explain import Miss, cost_ranges, find_misses, needed, stable_changes
 from ..store import FittedModel, load_model
 from ..tables.names import did_you_mean, plain_name
 from .cleaning import cleaned
+from .deciding import decide
 from .dossier import Dossier, add_files, dossier_for
 from .explanation import Explanation, OneSample, tell_all
 from .judging import fingerprint, judge
@@ -61,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
     read = dossier_for(model, args.contexts, args.decisions, args.id, how)
     dossier = cleaned(read, how).dossier
     costs = model.costs(dossier.contexts)
-    verdict = judge(model, dossier.plans, dossier.contexts, dossier.decisions)
+    quiet = args.json
+    verdict = judge(model, dossier.plans, dossier.contexts, dossier.decisions, quiet=quiet)
     learn, held = _parts(model, dossier)
     facts: dict[str, Any] = {
         "training": model.training,
@@ -72,12 +74,12 @@ def run(args: argparse.Namespace) -> int:
     misses = _misses(dossier, costs, np.flatnonzero(verdict.solved & ~verdict.as_good))
     looked = np.flatnonzero(verdict.as_good)[:SENSITIVITY_SAMPLES]
     changes = stable_changes(dossier.plans[looked], costs[looked], dossier.decisions[looked])
-    small = model.plan.problem.n_variables <= LARGEST
+    small = model.plan.problem.n_variables <= LARGEST and not model.plan.is_whole
     sure = _coefficients(model, dossier, learn, args) if args.rounds and small else None
     one = None
     if args.sample is not None:
         one = _one_sample(model, dossier, costs, verdict.as_good, args)
-    explanation = Explanation(model, dossier, facts, misses, changes, sure, one)
+    explanation = Explanation(model, dossier, facts, misses, changes, sure, one, args.rounds)
     if args.json:
         tell_json(explanation.plain())
     else:
@@ -88,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
 def _misses(dossier: Dossier, costs: np.ndarray, rows: np.ndarray) -> list[Miss]:
     """What is missed in these rows, and what would have been cheaper."""
     plan, taken = dossier.plans[rows], dossier.decisions[rows]
-    own = np.asarray(plan.problem.solve(costs[rows]).x)
+    own = decide(plan.problem, costs[rows], quiet=True).decisions
     found = find_misses(plan, costs[rows], taken, own)
     return [miss._replace(sample=int(rows[miss.sample])) for miss in found]
 

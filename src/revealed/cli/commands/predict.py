@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._common.words import count
 from ...errors import InputError
 from ...metrics.sameness import SAME
-from ...problems.linear import LinearProgram
-from ...problems.solution import Solution, SolveStatus
+from ...problems.solution import SolveStatus
 from ..plans import Plan, read_limits
 from ..tables import Bad, Skipped, Table
+from .deciding import Decided, decide
 from .explanation import tell_without_decision
-from .options import number
+from .headline import fine
+from .options import number, seconds
 from .ranges import Outside, far_outside
 from .reading import refuse_other_units
 from .robust import cone_of, plain_cone
-from .telling import tell, tell_json, waiting
-from .words import words_for
+from .telling import tell, tell_json
+from .words import Words, words_for
 
-if TYPE_CHECKING:
-    from ...fit.conformal import Cone
-
-BLOCK = 65_536
-"""Rows solved at a time, between two movements of the progress bar."""
 SHOWN = 10
 """Rows and numbers of one kind that are printed."""
 
@@ -54,6 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         help="write the decisions of least worst cost over a cone of costs that explains a new "
         "decision with this probability, such as 0.9; calibrated on the samples held out",
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=seconds,
+        metavar="SECONDS",
+        help="for a decision, where decisions are whole; quick ones leave their time to the others "
+        "(none). What is not proved to be the best by then is written all the same, and said",
     )
     parser.add_argument(
         "--skip-bad",
@@ -86,11 +89,13 @@ def run(args: argparse.Namespace) -> int:
     good = np.setdiff1d(np.arange(len(Z)), [*(bad or ())])
     costs = model.costs(Z[good])
     values, missing, impossible, broken = costs * model.plan.sign, 0, 0, 0
+    open_ = Open()
     if not args.costs:
         problem = model.plan_of(None if limits is None else limits[good]).problem
-        values, status = _decide(problem, costs, cone, quiet=args.json)
+        found = decide(problem, costs, quiet=args.json, seconds=args.time_limit, cone=cone)
+        values, open_ = found.decisions, Open.of(found)
         missing = int(np.isnan(values).any(axis=1).sum())
-        impossible = int((status == SolveStatus.INFEASIBLE).sum())
+        impossible = int((found.status == SolveStatus.INFEASIBLE).sum())
         broken = _fractions(model.plan, values)
     key = None
     if model.key is not None and model.key in table.text:
@@ -113,6 +118,9 @@ def run(args: argparse.Namespace) -> int:
                 "without_decision": missing,
                 "impossible": impossible,
                 "with_fractions": broken,
+                "whole": model.plan.is_whole,
+                "unproved": open_.unproved,
+                "stopped": open_.stopped,
                 "assumed": list(table.notes),
                 "skipped": [row.plain() for row in skipped],
                 "extrapolated": [o._asdict() | {"place": table.where(o.row)} for o in outside],
@@ -130,8 +138,9 @@ def run(args: argparse.Namespace) -> int:
             tell("Assumed", note)
         _tell_skipped(skipped)
         _tell_outside(table, outside, unseen)
-        _tell_decisions(model.plan, missing, impossible, broken)
-    return 1 if missing else 0
+        _tell_open(open_, words_for(model.plan))
+        _tell_decisions(model.plan, missing - open_.stopped, impossible, broken)
+    return 1 if missing or open_.unproved else 0
 
 
 def _tell_skipped(skipped: list[Skipped]) -> None:
@@ -164,6 +173,43 @@ def _tell_outside(table: Table, outside: list[Outside], unseen: dict[str, int]) 
         )
 
 
+class Open(NamedTuple):
+    """What a time limit has left open."""
+
+    unproved: int = 0
+    """Decisions that were found but not proved to be the best."""
+    stopped: int = 0
+    """Contexts for which no decision was found in time."""
+    worst: float = 0.0
+    """By how much a decision may be beaten at most, as a share of its cost; inf if not known."""
+
+    @classmethod
+    def of(cls, found: Decided) -> Open:
+        none = ~np.isfinite(found.decisions).all(axis=1)
+        return cls(
+            int(found.unproved.sum()),
+            int((none & (found.status == SolveStatus.LIMIT)).sum()),
+            float(found.gap[found.unproved].max(initial=0.0)),
+        )
+
+
+def _tell_open(open_: Open, words: Words) -> None:
+    if open_.unproved:
+        most = f", by {fine(open_.worst)} at most" if np.isfinite(open_.worst) else ""
+        tell(
+            "Warning",
+            f"{count(open_.unproved, 'decision is', 'decisions are')} the {words.best} found in "
+            f"time, not proved to be the {words.best}: another may be {words.better}{most}. A "
+            "longer --time-limit may settle it.",
+        )
+    if open_.stopped:
+        tell(
+            "Warning",
+            f"No decision was found in time for {count(open_.stopped, 'context')}; give a longer "
+            "--time-limit. Their rows are empty.",
+        )
+
+
 def _tell_decisions(plan: Plan, missing: int, impossible: int, broken: int) -> None:
     words = words_for(plan)
     tell_without_decision(missing - impossible, words.costs, words.endless)
@@ -172,41 +218,20 @@ def _tell_decisions(plan: Plan, missing: int, impossible: int, broken: int) -> N
             "Note",
             f"{count(impossible, 'context has', 'contexts have')} limits that no decision meets.",
         )
-    if missing:
+    if missing > 0:
         tell("", "Their rows are empty.")
     if broken:
         tell(
             "Note",
             f"{count(broken, 'decision has', 'decisions have')} fractions where the plan asks "
-            "for whole numbers: costs are learned for the relaxation, and this is its best.",
+            "for whole numbers: the model was fitted to the relaxation, and this is its best. "
+            "Fit again, without --relax, for whole decisions.",
         )
 
 
 def _fractions(plan: Plan, decisions: np.ndarray) -> int:
     """Decisions with a fraction where the plan asks for a whole number."""
+    if plan.is_whole or not len(decisions):
+        return 0
     at = [plan.variables.index(name) for name in plan.integers]
     return int((np.abs(decisions[:, at] - np.round(decisions[:, at])) > SAME).any(axis=1).sum())
-
-
-def _decide(
-    problem: LinearProgram, costs: np.ndarray, cone: Cone | None, *, quiet: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """(B, n) decisions, NaN where there is none of minimum cost, in the worst case over a cone if
-    there is one, and the (B,) status of each."""
-    blocks = [slice(k, k + BLOCK) for k in range(0, len(costs), BLOCK)]
-    decided, status = [], []
-    with waiting("Deciding", len(blocks), quiet=quiet or len(blocks) == 1) as step:
-        for k, part in enumerate(blocks):
-            answer = _solve(problem[part], costs[part], cone)
-            decided.append(np.asarray(answer.x))
-            status.append(np.asarray(answer.status))
-            step(k + 1)
-    return np.concatenate(decided), np.concatenate(status)
-
-
-def _solve(problem: LinearProgram, costs: np.ndarray, cone: Cone | None) -> Solution:
-    if cone is None:
-        return problem.solve(costs)
-    from ...fit.conformal import decide
-
-    return decide(problem, costs, cone.angle)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...optimality.lines import LARGEST
+from ...problems.linear import LinearProgram
 from ..store import FittedModel
 from .dossier import Dossier
 
@@ -23,10 +24,10 @@ def angles_of(model: FittedModel, dossier: Dossier, held: np.ndarray, seed: int)
     of the samples held out; inf at 90° or more. Empty where they cannot be had."""
     from ...fit.conformal import explanation_angles
 
-    if len(model.plan.variables) > LARGEST or not held.size:
-        return []
     rows = np.random.default_rng(seed).permutation(held)[:MOST]
     problem = dossier.plans[rows].problem
+    if not isinstance(problem, LinearProgram) or problem.n_variables > LARGEST or not rows.size:
+        return []
     found = explanation_angles(
         problem, model.costs(dossier.contexts[rows]), dossier.decisions[rows]
     )
@@ -37,6 +38,8 @@ def cone_of(model: FittedModel, level: float) -> Cone:
     """The cone of that level; refused if nothing was held out, or if it rules nothing out."""
     from ...fit.conformal import conformal_cone
 
+    if model.plan.is_whole:
+        raise InputError("--robust is for decisions with fractions; this plan asks for whole ones.")
     kept = stored_angles(model)
     if kept is None:
         raise InputError(

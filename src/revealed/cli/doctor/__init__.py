@@ -12,6 +12,7 @@ from .identification import check_identification
 from .limits import check_limits
 from .repetition import check_repetition
 from .suspicions import check_suspicions
+from .whole import check_whole
 
 __all__ = ["CHECKS", "Case", "Finding", "Severity", "examine"]
 
@@ -19,6 +20,7 @@ _ORDER = list(Severity)
 
 
 CHECKS = (
+    check_whole,
     check_decisions,
     check_repetition,
     check_contexts,

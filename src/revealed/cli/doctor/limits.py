@@ -23,8 +23,8 @@ LEAST, FEW = 3, 20
 """Rows from which on these are no accident."""
 LOOKED = 4_000
 """Rows that are looked at, and as many of those that break the plan."""
-TRIED = 100
-"""Samples whose limits are tried out."""
+TRIED, TRIAL_S = 100, 30.0
+"""Samples whose limits are tried out, and seconds for that."""
 
 
 class Following(NamedTuple):
@@ -125,7 +125,7 @@ Side = tuple[str, np.ndarray, np.ndarray, np.ndarray]
 def _sides(plan: Plan, X: np.ndarray) -> Iterator[Side]:
     """Of every vector of the problem: its name, what decisions make of each entry (B, m), what the
     plan says (m,), both as the planner writes them, and by how much the one is beyond the other."""
-    problem, sign = plan.problem, plan.row_sign
+    problem, sign = plan.rows, plan.row_sign
     value, own = problem.eq_rows.times(X), np.atleast_2d(problem.b_eq)[0]
     yield "b_eq", value, own, np.abs(value - own)
     value, own = problem.ub_rows.times(X), np.atleast_2d(problem.b_ub)[0]
@@ -188,7 +188,8 @@ def impossible_limits(case: Case, bad: np.ndarray) -> Finding | None:
     """Samples, among those whose decision breaks the plan, whose own limits no decision meets."""
     tried = bad[:TRIED]
     problem = case.plan[tried].problem
-    status = np.asarray(problem.solve(np.zeros((len(tried), problem.n_variables))).status)
+    nothing = np.zeros((len(tried), problem.n_variables))
+    status = np.asarray(problem.solve(nothing, time_limit=TRIAL_S).status)
     rows = tried[status == SolveStatus.INFEASIBLE]
     if not rows.size:
         return None

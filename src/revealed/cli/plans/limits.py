@@ -238,7 +238,7 @@ def refuse_limits(
 
 def _bound(plan: Plan, k: int | None, values: np.ndarray, part: str, j: int) -> np.ndarray:
     """(B,) bounds of one variable on one side, of which limit k tells if there is one."""
-    own = getattr(plan.problem, part)[j]
+    own = getattr(plan.rows, part)[j]
     if k is None:
         return np.full(len(values), own)
     return np.where(np.isnan(values[:, k]), own, values[:, k])
@@ -246,13 +246,13 @@ def _bound(plan: Plan, k: int | None, values: np.ndarray, part: str, j: int) -> 
 
 def planned(plan: Plan, limit: Limit) -> float:
     """What the plan itself says, as the planner writes it."""
-    own = float(getattr(plan.problem, limit.part)[limit.index])
+    own = float(getattr(plan.rows, limit.part)[limit.index])
     return -own if limit.part == "b_ub" and plan.row_sign[limit.index] < 0 else own
 
 
 def with_limits(plan: Plan, limits: Sequence[Limit], values: np.ndarray) -> Plan:
     """The plan of B samples whose limits are `values` (B, k), NaN for the plan's own."""
-    problem, sign = plan.problem, plan.row_sign
+    problem, sign = plan.rows, plan.row_sign
     vectors = {part: getattr(problem, part) for part in PARTS}
     for part in {limit.part for limit in limits}:
         vectors[part] = np.repeat(vectors[part][None], len(values), axis=0)
@@ -261,6 +261,6 @@ def with_limits(plan: Plan, limits: Sequence[Limit], values: np.ndarray) -> Plan
         column = vectors[limit.part][:, limit.index]
         column[:] = np.where(np.isnan(given), column, -given if turned else given)
     structure = structure_with(problem, vectors)
-    return plan.with_problem(
+    return plan.with_rows(
         LinearProgram(problem.A_eq, A_ub=problem.A_ub, **vectors, structure=structure)
     )

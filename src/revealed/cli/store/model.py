@@ -16,6 +16,7 @@ from ...errors import InputError
 from ...io.folder import (
     UNNAMED,
     WITH_LIMITS,
+    WITH_WHOLE,
     Facts,
     Tensors,
     finite,
@@ -145,7 +146,8 @@ def save_model(model: FittedModel, folder: str | os.PathLike[str]) -> Path:
         index["limits"] = [asdict(limit) for limit in model.limits]
         if model.samples is not None and model.samples.limits is not None:
             tensors["samples.limits"] = model.samples.limits
-    write_folder(place, index, tensors, version=WITH_LIMITS if model.limits else 1)
+    version = WITH_LIMITS if model.limits else 1
+    write_folder(place, index, tensors, version=WITH_WHOLE if model.plan.is_whole else version)
     return place
 
 
@@ -169,6 +171,10 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
     if margin < 0:
         raise InputError(f"{stored.where}: 'margin' must be at least 0; got {margin:g}.")
     plan = unpack_plan(facts.part("problem"), tensors)
+    if plan.is_whole != (facts.get("version", int) == WITH_WHOLE):
+        raise InputError(
+            f"{facts.where}: a model of version {WITH_WHOLE} has whole variables, and no other has."
+        )
     features = FeatureMap(tuple(_feature(item) for item in facts.parts("features")))
     _refuse_repeated(features)
     limits = _limits(facts, plan, features)
@@ -248,10 +254,10 @@ def _samples(
 
 def _limits(facts: Facts, plan: Plan, features: FeatureMap) -> tuple[Limit, ...]:
     """The limits of a model; one of the version that is for them has some."""
-    has_limits = facts.get("version", int) >= WITH_LIMITS
-    if has_limits != facts.has("limits"):
+    version, has_limits = facts.get("version", int), facts.has("limits")
+    if version != WITH_WHOLE and has_limits != (version >= WITH_LIMITS):
         raise InputError(
-            f"{facts.where}: a model of version {WITH_LIMITS} has 'limits', and no other has any."
+            f"{facts.where}: a model of version {WITH_LIMITS} has 'limits', and version 1 has none."
         )
     names = limit_names(plan) if has_limits else {}
     limits = tuple(_limit(item, names) for item in facts.parts("limits")) if has_limits else ()
