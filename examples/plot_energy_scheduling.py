@@ -6,8 +6,8 @@ A plant starts its tasks when electricity is cheap. We see forecasts of the day 
 was started, never what it cost. From past schedules we learn what an hour of running must cost as a
 function of the forecasts, and plan new days with that.
 
-In the days made up here the plant also pays a night shift, which no market price tells. Whoever plans by
-market prices, even with those that came, runs tasks at night; the schedules know better.
+In the days made up here the plant also pays a night shift, which no market price tells. A plan
+made with market prices runs tasks at night; past schedules show that it does not pay.
 
 Starting task j at time t costs the energy of its run times the prices of those half-hours, c = S w;
 w comes from forecasts with coefficients that all half-hours share. Days are made up unless given::
@@ -45,7 +45,7 @@ model.fit(forecasts[past], schedules[past])
 ours = model.predict(forecasts[future])
 
 # %%
-# What plans cost at the prices that came and the shifts. Regression sees past prices, which we do not.
+# What plans cost at the prices that came and the shifts. Regression sees past prices; we do not.
 known, paid = days.features[past].reshape(-1, days.features.shape[2]), days.prices[past].ravel()
 slopes = np.linalg.lstsq(np.c_[known, np.ones(len(known))], paid, rcond=None)[0][:-1]
 typical = np.broadcast_to(days.prices[past].mean(axis=0) @ energy.T, costs[future].shape)

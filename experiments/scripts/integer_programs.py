@@ -6,8 +6,8 @@
 Files: each is read, solved, and its objective compared with that of HiGHS reading the same file;
 then the file's own cost, with noise, is projected onto the set of its solution within `--seconds`.
 Small programs (`tests/library/listed_programs.py`): knapsacks, set covers, assignments with a side
-constraint, tours of six nodes, general integers. Every feasible decision is listed, so the
-projection is known from Clarabel over all of them. The same programs are then projected with a
+constraint, tours of six nodes, general integers, routes of five customers. Every feasible decision
+is listed, so the projection is known from Clarabel over all of them. The same programs are then projected with a
 budget of one and two questions, and with functions that lie, raise or stop early in place of the
 oracle. Last, questions per projection, cold and warm. The exit code is 1 if an objective differs, a
 projection is off, a lower bound is above the distance, or anything false is called solved.

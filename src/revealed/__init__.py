@@ -26,15 +26,18 @@ if TYPE_CHECKING:
     from .errors import InfeasibleDecisionError as InfeasibleDecisionError
     from .errors import InputError as InputError
     from .errors import MissingDependencyError as MissingDependencyError
+    from .errors import PartitionError as PartitionError
     from .errors import RevealedError as RevealedError
     from .errors import ShapeError as ShapeError
     from .fit import ConformalDecisions as ConformalDecisions
     from .fit import InverseRegressor as InverseRegressor
     from .fit import InverseRegressorCV as InverseRegressorCV
+    from .fit import Run as Run
     from .fit import load as load
     from .importers import from_cvxpy as from_cvxpy
     from .importers import from_gurobi as from_gurobi
     from .importers import from_linprog as from_linprog
+    from .importers import from_milp as from_milp
     from .importers import from_networkx as from_networkx
     from .importers import from_pyepo as from_pyepo
     from .importers import read_lp as read_lp
@@ -67,14 +70,16 @@ _HOMES = {
         "InfeasibleDecisionError",
         "InputError",
         "MissingDependencyError",
+        "PartitionError",
         "RevealedError",
         "ShapeError",
     ),
-    "fit": ("ConformalDecisions", "InverseRegressor", "InverseRegressorCV", "load"),
+    "fit": ("ConformalDecisions", "InverseRegressor", "InverseRegressorCV", "Run", "load"),
     "importers": (
         "from_cvxpy",
         "from_gurobi",
         "from_linprog",
+        "from_milp",
         "from_networkx",
         "from_pyepo",
         "read_lp",
@@ -156,6 +161,7 @@ __all__ = [  # noqa: RUF022
     "read_mps",
     "read_lp",
     "from_linprog",
+    "from_milp",
     "from_networkx",
     "from_cvxpy",
     "from_gurobi",
@@ -176,6 +182,7 @@ __all__ = [  # noqa: RUF022
     "fit",
     "InverseRegressor",
     "InverseRegressorCV",
+    "Run",
     "ConformalDecisions",
     "load",
     "diagnose",
@@ -188,5 +195,6 @@ __all__ = [  # noqa: RUF022
     "ShapeError",
     "InfeasibleDecisionError",
     "MissingDependencyError",
+    "PartitionError",
     "__version__",
 ]

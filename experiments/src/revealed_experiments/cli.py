@@ -113,6 +113,7 @@ DATA_SETS = {
 }
 BROUGHT_BY = {
     **dict.fromkeys(("ecos", "osqp", "piqp", "daqp"), "revealed-experiments"),
+    "cvxpylayers": "revealed-experiments[layers]",
     **dict.fromkeys(("dask", "distributed"), "revealed-experiments[sweeps]"),
 }
 BENCH = CommandGroup(

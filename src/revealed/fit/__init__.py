@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
     from .loading import load as load
+    from .partitioned.executors import Run as Run
     from .scoring import predict_cost as predict_cost
     from .scoring import scorer as scorer
     from .torch_model import TorchModel as TorchModel
@@ -56,6 +57,7 @@ _LAZY = {
     "TrainSettings": "training",
     "erm": "training",
     "load": "loading",
+    "Run": "partitioned.executors",
     "InverseRegressor": "estimator",
     "InverseRegressorCV": "cross_validation",
 }
@@ -98,6 +100,7 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
+    "Run",
     "ConformalDecisions",
     "scorer",
     "predict_cost",

@@ -45,11 +45,15 @@ class PartialDecisions:
     start : (n,) or (B, n) array, optional
         Costs under which decisions are completed at first, if too few of them are seen whole; 1
         for every entry unless given.
+    floor : float, optional
+        Learned costs below this are raised to it where decisions are completed, so that a path
+        cannot gain by going in circles.
     """
 
     seen: Any
     totals: Any = None
     start: Any = None
+    floor: float = -np.inf
 
     def __len__(self) -> int:
         return len(self.seen)
@@ -153,7 +157,7 @@ def fit_partial(est: Any, Z: Any, given: PartialDecisions, **options: Any) -> An
     gaps: list[float] = []
     for _ in range(TURNS):
         est.fit(Z, X, **options)
-        costs = _costs(est, Z, len(given))
+        costs = _costs(est, Z, given)
         again = completion.complete(costs)
         gap = completion.gap(costs, again)
         if gaps and not gap < gaps[-1]:
@@ -180,15 +184,15 @@ def _first(
     if enough and given.start is None and est.problem.n_instances is None and not options:
         some = np.flatnonzero(whole)
         est.fit(Z[some], completion.seen[some])
-        return completion.complete(_costs(est, Z, len(given)))
+        return completion.complete(_costs(est, Z, given))
     start = 1.0 if given.start is None else to_float64(given.start, "start")
     return completion.complete(np.array(np.broadcast_to(start, shape)))
 
 
-def _costs(est: Any, Z: Any, size: int) -> np.ndarray:
+def _costs(est: Any, Z: Any, given: PartialDecisions) -> np.ndarray:
     """(B, n) where features are common to all samples too."""
-    found = np.asarray(est._costs(Z, None, size))
-    return np.array(np.broadcast_to(found, (size, found.shape[1])))
+    found = np.maximum(est._costs(Z, None, len(given)), given.floor)
+    return np.array(np.broadcast_to(found, (len(given), found.shape[1])))
 
 
 def _checked(given: PartialDecisions, n: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from enum import IntEnum
 from typing import Any
 
@@ -51,8 +51,9 @@ _SENTENCES = {
     "explain, but other costs, even nearer ones, may explain the decision too. Check that "
     "constraints do not merely touch each other.",
     ProjectionStatus.UNPROVED: "The oracle did not prove that no other decision is cheaper: it "
-    "stopped early, failed, or returned a decision that costs more than one known to be feasible. "
-    "`lower_bound` holds all the same. Allow more time, or check the oracle.",
+    "stopped early, failed, found the cost to fall without limit, or returned a decision that "
+    "costs more than one known to be feasible. `lower_bound` still holds. Allow more time, bound "
+    "the variables, or check the oracle.",
 }
 
 
@@ -128,8 +129,8 @@ class IntegerProjection(Projection):
         return replace(self, point=self.outer, distance=self.bound)
 
 
-ARRAYS = tuple(name for name in Projection.__dataclass_fields__ if name != "bound")
-"""The arrays that every projection has."""
+ARRAYS = tuple(field.name for field in fields(Projection) if field.default is MISSING)
+"""The arrays that every projection has; those with a default some projectors leave out."""
 
 
 def as_given(p: Projection, restore: Callable[[np.ndarray], Any]) -> Projection:

@@ -31,14 +31,17 @@ class Cleaned(NamedTuple):
     """What was assumed about it, in words; empty where nothing was."""
 
 
-def cleaned(dossier: Dossier, how: Reading, *, refuse: bool = True) -> Cleaned:
+def cleaned(
+    dossier: Dossier, how: Reading, *, refuse: bool = True, vertices: bool = True
+) -> Cleaned:
     """Undo rounding and deal with infeasible decisions as `how` says. The doctor does not `refuse`
-    them: it has more to say."""
+    them: it has more to say. Where limits are unknown, decisions need not be `vertices` of what is
+    known."""
     tol = how.tol
     n = len(dossier.plan.variables)
     if isinstance(tol, list) and len(tol) != n:
         raise InputError(f"The precision kept with the model is of {len(tol)} variables, not {n}.")
-    found = _as_meant(dossier.plans, dossier.decisions, tol)
+    found = _as_meant(dossier.plans, dossier.decisions, tol, vertices)
     notes = [*dossier.notes, *([found.sentence] if found.sentence else [])]
     dossier = replace(dossier, decisions=found.decisions, notes=tuple(notes))
     bad = np.flatnonzero(~(_violation(dossier) <= SAME))
@@ -51,11 +54,11 @@ def cleaned(dossier: Dossier, how: Reading, *, refuse: bool = True) -> Cleaned:
     return Cleaned(dossier, found.half_unit, found.sentence)
 
 
-def _as_meant(plans: Plan, X: np.ndarray, tol: Any) -> Rounding:
+def _as_meant(plans: Plan, X: np.ndarray, tol: Any, vertices: bool) -> Rounding:
     """Decisions (B, n) without rounding: at a vertex of the plan, or, where some variables are
     whole, at a vertex of what is left once these are fixed."""
     if not plans.is_whole:
-        return read_rounded(plans.rows, X, tol, tol=SAME)
+        return read_rounded(plans.rows, X, tol, tol=SAME, vertices=vertices)
     half = checked_decision_tol(tol, X.shape[1])
     reach = SAME if half is None else np.maximum(half, SAME)
     whole = plans.whole & (np.abs(X - np.round(X)) <= reach)

@@ -17,9 +17,10 @@ from ..store import FittedModel, load_model
 from ..tables.names import did_you_mean, plain_name
 from .cleaning import cleaned
 from .deciding import decide
-from .dossier import Dossier, add_files, dossier_for
+from .dossier import Dossier, add_files, dossier_for, learned_limits, plans_at
 from .explanation import Explanation, OneSample, tell_all
 from .judging import fingerprint, judge
+from .learned import limit_facts
 from .options import whole
 from .reading import reading_for
 from .telling import tell_json, waiting
@@ -63,7 +64,8 @@ def run(args: argparse.Namespace) -> int:
     dossier = cleaned(read, how).dossier
     costs = model.costs(dossier.contexts)
     quiet = args.json
-    verdict = judge(model, dossier.plans, dossier.contexts, dossier.decisions, quiet=quiet)
+    plans = plans_at(model, dossier)
+    verdict = judge(model, plans, dossier.contexts, dossier.decisions, quiet=quiet)
     learn, held = _parts(model, dossier)
     facts: dict[str, Any] = {
         "training": model.training,
@@ -71,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
         "held": verdict.of(held).plain() if held.size else None,
         **dossier.plain_assumed(),
     }
+    if model.learned is not None:
+        facts["limits"] = limit_facts(model, learned_limits(model), dossier)
     misses = _misses(dossier, costs, np.flatnonzero(verdict.solved & ~verdict.as_good))
     looked = np.flatnonzero(verdict.as_good)[:SENSITIVITY_SAMPLES]
     changes = stable_changes(dossier.plans[looked], costs[looked], dossier.decisions[looked])

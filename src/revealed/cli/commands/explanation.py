@@ -16,6 +16,7 @@ from ..store import FittedModel
 from ..tables.names import listed
 from .dossier import Dossier
 from .headline import tell_baselines, tell_figures
+from .learned import tell_limits
 from .telling import table, tell
 from .words import words_for
 
@@ -91,6 +92,7 @@ class Explanation:
 def tell_all(explanation: Explanation, top: int) -> None:
     """Print it, `top` of the misses."""
     _tell_shares(explanation)
+    tell_limits(explanation.facts.get("limits", []), top)
     _tell_misses(explanation, top)
     _tell_sensitivity(explanation)
     if explanation.sure is not None:

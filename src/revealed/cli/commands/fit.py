@@ -12,13 +12,16 @@ import numpy as np
 
 from ... import __version__
 from ..._common.words import count
+from ...errors import InputError
+from ..plans import find_unknown
 from ..store import FittedModel, Samples, check_target, save_model
 from .baselines import baselines
 from .cleaning import cleaned
-from .dossier import Dossier, add_files, read_dossier
+from .dossier import Dossier, add_files, plans_at, read_dossier
 from .explanation import tell_whole, tell_without_decision
 from .headline import tell_baselines, tell_figures
 from .judging import fingerprint, judge
+from .large import add_large, fit_large, is_large
 from .options import number, signed, whole
 from .ranges import ranges_of
 from .reading import reading_of
@@ -90,19 +93,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=whole, default=0, help="of the draw of the samples held out (0)"
     )
+    add_large(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
     """Fit, judge, save; 1 if the fit did not converge or a projection missed its tolerance."""
     replaced = check_target(args.out)
+    if is_large(args):
+        return fit_large(args, replaced)
     how = reading_of(args)
-    dossier, half_unit, _ = cleaned(read_dossier(args), how)
+    dossier = read_dossier(args)
+    unknown = find_unknown(dossier.plan, args.unknown_limit, dossier.limits)
+    if unknown and dossier.plan.is_whole:
+        raise InputError(
+            "--unknown-limit is for plans without whole variables. Use --relax to allow fractions."
+        )
+    dossier, half_unit, _ = cleaned(dossier.opened(unknown), how, vertices=not unknown)
     if args.max_iter is None:
         args.max_iter = WHOLE_EVALUATIONS if dossier.plan.is_whole else EVALUATIONS
     learn, held = dossier.split(args.holdout, args.seed)
     began = time.perf_counter()
-    trained = train(dossier, learn, args)
+    trained = train(dossier, learn, args, unknown)
+    learned = None
+    if trained.limits is not None:
+        learned = trained.limits.arrays()
+        dossier = dossier.with_learned(unknown, trained.limits)
     facts = trained.facts | {
         "seconds": time.perf_counter() - began,
         "held_out": args.holdout,
@@ -126,10 +142,12 @@ def run(args: argparse.Namespace) -> int:
         kept,
         dossier.limits,
         trained.kind,
+        learned,
     )
+    plans = plans_at(model, dossier)
     for name, rows in (("seen", learn), ("held", held)):
         Z, taken = dossier.contexts[rows], dossier.decisions[rows]
-        facts[name] = judge(model, dossier.plans[rows], Z, taken, quiet=args.json).plain()
+        facts[name] = judge(model, plans[rows], Z, taken, quiet=args.json).plain()
     shown = held if held.size else learn
     facts["angles"] = angles_of(model, dossier, held, args.seed)
     facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])

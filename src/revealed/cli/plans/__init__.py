@@ -4,10 +4,13 @@ from .catalogue import from_catalogue
 from .limits import (
     Limit,
     find_limits,
+    find_unknown,
     limit_names,
     planned,
     read_limits,
     refuse_limits,
+    turned,
+    unknown_of,
     with_limits,
 )
 from .plan import Plan
@@ -17,11 +20,14 @@ __all__ = [
     "Limit",
     "Plan",
     "find_limits",
+    "find_unknown",
     "from_catalogue",
     "limit_names",
     "planned",
     "read_limits",
     "read_plan",
     "refuse_limits",
+    "turned",
+    "unknown_of",
     "with_limits",
 ]

@@ -19,8 +19,8 @@ ENDINGS = (".mps", ".mps.gz", ".lp", ".lp.gz")
 
 
 def read_plan(what: str | os.PathLike[str], *, relax: bool = False) -> Plan:
-    """The plan in an MPS or LP file (gz too), or that of a call of the catalogue; with its
-    whole variables whole, unless the relaxation is asked for."""
+    """The plan in an MPS or LP file (gz too), or the one that a call of the catalogue describes;
+    with its whole variables whole, unless the relaxation is asked for."""
     text = os.fspath(what)
     if is_call(text):
         return from_catalogue(text)

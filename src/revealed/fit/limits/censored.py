@@ -27,7 +27,8 @@ WIDTH = 6.0
 EXACT = 1e-7
 """Of the spread: noise below this is none."""
 FREEDOM = 5
-"""Active samples that slopes need beyond their number; with fewer the limit is a constant."""
+"""Active samples that slopes need beyond their number; with fewer the limit is a constant, unless
+one more than their number lies on one plane exactly."""
 ROUNDS = 1_000
 
 
@@ -119,14 +120,18 @@ def fit_censored(
     """
     unit = spread_of(r)
     weights = np.ones(len(r)) if weights is None else weights
-    counted = float((weights * p).sum())
-    if counted < F.shape[1] + FREEDOM:
+    counted, d = float((weights * p).sum()), F.shape[1]
+    if counted <= d:
         return _constant(F, r, p, weights, unit, rounds)
     prior = np.full(F.shape[1], 1.0 / unit**2)
     prior[0] = 0.0
     theta = _least_squares(F, r, p * weights) if start is None else start
     s = unit if scale is None else max(scale, EXACT * unit)
-    return _maximize(F, r, p, weights, theta, s, prior, unit, rounds, outliers)
+    found = _maximize(F, r, p, weights, theta, s, prior, unit, rounds, outliers)
+    followed = float((weights * p * found.inlier).sum())
+    if counted >= d + FREEDOM or (found.exact and followed > d + 0.5):
+        return found
+    return _constant(F, r, p, weights, unit, rounds)
 
 
 def _constant(

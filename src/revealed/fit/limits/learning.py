@@ -23,6 +23,7 @@ from ...optimality.sets import OptimalitySet
 from ...problems.linear import LinearProgram
 from ...problems.unknown import UnknownLimits
 from ...projection import project
+from .censored import EXACT
 from .labels import find_guesses
 from .mixture import (
     STARTS,
@@ -251,3 +252,23 @@ def learn_limits(
         raise ShapeError(f"`costs` must have shape {pairs.decisions.shape}; got {known.shape}.")
     learning = LimitLearning(pairs, contexts, OptimalitySet, seed=seed, known_costs=known)
     return learning.model(), learning.certificate()
+
+
+def limits_in_force(
+    model: LimitModel, problem: LinearProgram, X: np.ndarray, Z: np.ndarray
+) -> np.ndarray:
+    """(B, K) limits under which decisions X (B, n) were taken in contexts Z (B, d), as far as is
+    known: where the likeliest guess has a limit active, the value of the decision; elsewhere what
+    the model says, or the value of the decision where that is beyond."""
+    pairs = UnknownLimitSet(problem, X, model.unknown)
+    guesses, sense = find_guesses(pairs), model.unknown.sense
+    said, values = model.predict(Z), pairs.values
+    scale = np.maximum(np.nan_to_num(model.noise), EXACT * np.maximum(values.std(axis=0), 1e-300))
+    off = np.where(np.isfinite(said), (values - said) * sense / scale, -np.inf)
+    on, idle = off**2, np.maximum(off, 0.0) ** 2
+    active = guesses.active
+    each = np.where(active, on[:, None], idle[:, None]).sum(axis=2)
+    each[np.arange(active.shape[1]) >= guesses.count[:, None]] = np.inf
+    best = active[np.arange(len(X)), each.argmin(axis=1)]
+    beyond = np.where(sense > 0, np.maximum(said, values), np.minimum(said, values))
+    return np.where(best, values, beyond)

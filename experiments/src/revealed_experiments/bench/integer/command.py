@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 def _content(args: argparse.Namespace, results: list[dict[str, Any]]) -> dict[str, Any]:
     command = f"revealed bench integer --problems {','.join({r['problem']: 0 for r in results})}"
     content = surroundings(command, {"train": args.train, "test": args.test, "epochs": args.epochs})
-    return content | {"benchmark": "integer", "results": results, "targets": []}
+    return content | {"benchmark": "integer", "results": results, "targets": page.targets(results)}
 
 
 def _judged(data: Any, found: dict[str, Any]) -> dict[str, Any]:

@@ -16,15 +16,20 @@ from ..record import surroundings
 from ..tables import target
 from .page import make_page, recovered
 
-PARTS = ("exactness", "recovery", "coverage")
+PARTS = ("exactness", "recovery", "coverage", "hidden", "programs")
 NAME = "revealed bench limits"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `revealed bench limits`."""
     parser.add_argument(
-        "--parts", default=",".join(PARTS), help="separated by commas (%(default)s)"
+        "--parts", default="exactness,recovery,coverage", help="separated by commas (%(default)s)"
     )
+    parser.add_argument("--data", type=Path, help="folder of shanghai_routes, for the part hidden")
+    parser.add_argument("--instances", type=positive, default=100, help="of programs (100)")
+    parser.add_argument("--rival", type=positive, default=3, help="of these for the rival (3)")
+    parser.add_argument("--trips", type=positive, default=600, help="of hidden (600)")
+    parser.add_argument("--tested", type=positive, default=2000, help="of hidden (2000)")
     parser.add_argument("--seeds", type=positive, default=3, help="of recoveries (3)")
     parser.add_argument("--first-seed", type=int, default=0, help="of all parts (0)")
     parser.add_argument("--sizes", default="200,1000", help="numbers of decisions (%(default)s)")
@@ -73,7 +78,7 @@ def _joined(before: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    names = ("problem", "unknown", "size", "kind", "seed", "hidden")
+    names = ("variables", "facets", "problem", "unknown", "size", "kind", "seed", "hidden")
     return tuple(str(row.get(name, "")).rjust(8) for name in names)
 
 
@@ -102,11 +107,31 @@ def _coverage(args: argparse.Namespace) -> dict[str, Any]:
     return {"level": LEVEL, "noise": NOISE, "size": SIZE, "rows": rows}
 
 
+def _hidden(args: argparse.Namespace) -> dict[str, Any]:
+    from .hidden import hidden_links
+
+    if args.data is None:
+        raise InputError("The part hidden needs `--data`, the folder of shanghai_routes.")
+    return {"rows": list(hidden_links(args.data, args.trips, args.tested, args.first_seed))}
+
+
+def _programs(args: argparse.Namespace) -> dict[str, Any]:
+    from .programs import programs
+
+    return {"rows": list(programs(args.instances, args.rival, args.first_seed))}
+
+
 def _whole(text: str) -> list[int]:
     return [positive(word) for word in text.split(",")]
 
 
-_RUN = {"exactness": _exactness, "recovery": _recovery, "coverage": _coverage}
+_RUN = {
+    "exactness": _exactness,
+    "recovery": _recovery,
+    "coverage": _coverage,
+    "hidden": _hidden,
+    "programs": _programs,
+}
 
 
 def _targets(parts: dict[str, Any]) -> list[dict[str, Any]]:
