@@ -11,6 +11,7 @@ from __future__ import annotations
 import resource
 import time
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -360,6 +361,18 @@ class Share:
             if len(here):
                 found.append(block.take(here))
         return Block.joined(found)
+
+    @property
+    def block_sizes(self) -> list[int]:
+        """Samples of each block."""
+        return [self._shelf[k].size for k in range(len(self._shelf))]
+
+    def blocks(self, whole: Whole) -> Iterator[tuple[Block, OptimalitySet]]:
+        """Block by block, with the sets of its samples."""
+        frame = self._terms.frame(whole)
+        for k in range(len(self._shelf)):
+            block = self._shelf[k]
+            yield block, frame.sets(block)
 
     def _evaluators(self, loss: DistanceLoss, whole: Whole, place: Place) -> Any:
         start, frame = place.start, self._terms.frame(whole)
