@@ -29,7 +29,7 @@ from ..pocs import alternate
 from ..solvers import LBFGS, POCS, Solver
 from .executors import Run, bytes_of
 from .objective import Loaded, PartitionedObjective
-from .share import Orders, chunk_of, peak_bytes
+from .share import Orders, chunk_of, current_bytes
 
 
 class SkippedPartitionsWarning(UserWarning):
@@ -122,7 +122,7 @@ def share_budget(run: Run, data: Partitions, workers: int, parts: int) -> float:
         return np.inf
     here = run.executor == "threads"
     threads = workers if here else 1
-    taken = float(peak_bytes()) if here else BARE
+    taken = float(current_bytes()) if here else BARE
     n = data.problem.n_variables
     work = 8.0 * n * threads * EACH * chunk_of(n)
     left = memory - taken - RESERVE - work

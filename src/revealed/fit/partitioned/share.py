@@ -408,3 +408,12 @@ def features_of(block: Block, entries: np.ndarray | None, total: int) -> Any:
 def peak_bytes() -> int:
     """The most memory that this process has had."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def current_bytes() -> int:
+    """The memory that this process has now; the most it has had where the system does not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except OSError:
+        return peak_bytes()
