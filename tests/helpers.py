@@ -197,15 +197,15 @@ def definition_residual(sets, b, cost, point, multipliers):
     return _residual_of_move(p, move, v, mu, max(np.linalg.norm(move), SHORT * size))
 
 
-def _residual_of_move(p, move, v, mu, yard):
+def _residual_of_move(p, move, v, mu, denominator):
     length_eq, length_ub = _lengths(p.A_eq), _lengths(p.A_ub)
     lean_eq = p.A_eq @ move / length_eq
     lean_ub = (-p.A_ub @ move / length_ub)[p.active]  # must be >= 0, and 0 where mu > margin
     excess = ((mu - p.margin) * length_ub)[p.active]
     off = np.minimum(np.maximum(lean_ub, 0.0), excess) + np.maximum(-lean_ub, 0.0)
-    slant = max(np.abs(lean_eq).max(initial=0.0), off.max(initial=0.0)) / yard
-    gap = abs((v * length_eq) @ lean_eq + excess @ lean_ub) / yard**2
-    return min(max(slant, gap), np.linalg.norm(move) / yard)
+    row_gradient = max(np.abs(lean_eq).max(initial=0.0), off.max(initial=0.0)) / denominator
+    gap = abs((v * length_eq) @ lean_eq + excess @ lean_ub) / denominator**2
+    return min(max(row_gradient, gap), np.linalg.norm(move) / denominator)
 
 
 def rounding(sets, b, cost, multipliers):
@@ -217,9 +217,9 @@ def rounding(sets, b, cost, multipliers):
     p = parts_of(sets, b)
     v, mu = np.split(np.abs(multipliers), [len(p.A_eq)])
     move = explained_move(p, cost, *np.split(np.asarray(multipliers), [len(v)]))
-    yard = max(np.linalg.norm(move), SHORT * max(np.linalg.norm(cost), p.margin)) or 1.0
-    share = 8 * EPS * np.linalg.norm(_terms(p, cost, v, mu)) / yard
-    return share * max(1.0, (v @ _lengths(p.A_eq) + mu @ _lengths(p.A_ub)) / yard)
+    denominator = max(np.linalg.norm(move), SHORT * max(np.linalg.norm(cost), p.margin)) or 1.0
+    share = 8 * EPS * np.linalg.norm(_terms(p, cost, v, mu)) / denominator
+    return share * max(1.0, (v @ _lengths(p.A_eq) + mu @ _lengths(p.A_ub)) / denominator)
 
 
 def _terms(p, cost, v, mu):

@@ -71,7 +71,7 @@ def claims_list(experiment: str, *, failed: bool = False) -> str:
 
 def excess_risk(axis: str) -> str:
     """How far h is above the least, by training samples or by steps of POCS."""
-    content = load("excess_risk")
+    content = load("synthetic/excess_risk")
     rows = [(row["at"], row["excess"], row["error"]) for row in content[axis]]
     if axis == "samples":
         return table(
@@ -80,6 +80,30 @@ def excess_risk(axis: str) -> str:
     rows = [(*row, kept["promised"]) for row, kept in zip(rows, content[axis], strict=True)]
     heads = ["steps of POCS", "h above its minimum", "standard error", "promised: D²/2T"]
     return table(heads, rows, 4)
+
+
+def audit() -> str:
+    """The audit's figures beside those of the committed runs."""
+    from revealed_experiments.bench.published import AUDIT_PATHS
+    from revealed_experiments.report.numbers import mean
+    from revealed_experiments.report.reading import read_folder
+    from revealed_experiments.report.study import gather
+
+    entries = {
+        (e.runs[0].label, e.runs[0].optimiser): e
+        for e in gather(read_folder(RESULTS / "synthetic"), []).of("paper path")
+    }
+    rows = [
+        ("paths", entries[name].label, f"{said:.2f}", f"{mean(found):.2f}")
+        for name, said in AUDIT_PATHS.items()
+        if name in entries
+        for found in (entries[name].final("test", "estimate_loss"),)
+    ]
+    rows += [
+        ("knapsack", row["method"], f"{row['audit']:.3f}", f"{row['found']:.3f}")
+        for row in load("synthetic/audit_knapsack")["rows"]
+    ]
+    return table(["problem", "method", "audit", "here"], rows, 2)
 
 
 def paper_route() -> str:
@@ -91,7 +115,7 @@ def paper_route() -> str:
             *(1e3 * row[name] for name in ("ECOS", "OSQP", "ours")),
             f"{row['ECOS'] / row['ours']:,.0f}x",
         )
-        for row in load("paper_route")["rows"]
+        for row in load("synthetic/paper_route")["rows"]
     ]
     heads = [
         "grid",
@@ -200,3 +224,24 @@ def _lower(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         fenced ^= line.startswith("```")
         yield f"#{line}" if line.startswith("#") and not fenced else line
+
+
+def conformal_table() -> str:
+    """Coverage of conformal cones over simulated splits, and robust decisions beside plain ones."""
+    content = load("conformal")
+    rows = []
+    for kind, told in content["kinds"].items():
+        robust = told["robust"]
+        covered = [
+            f"{told[f'{level}']['coverage']:.1%} ± {told[f'{level}']['standard_error']:.1%}"
+            for level in content["settings"]["levels"]
+        ]
+        angles = [
+            f"{told[f'{level}']['median_angle']:.0f}°" for level in content["settings"]["levels"]
+        ]
+        saved = f"{robust['worst_robust'] - 1:+.0%}"
+        regret = f"{robust['regret_plain']:.1%} → {robust['regret_robust']:.1%}"
+        rows.append((kind, *covered, ", ".join(angles), saved, regret))
+    heads = [f"covered at level {level}" for level in content["settings"]["levels"]]
+    heads = ["decisions", *heads, "half-angles", "worst case", "true regret"]
+    return table(heads, rows, 5)

@@ -91,7 +91,7 @@ def judged(world: World, size: int, seed: int, refits: int = 50) -> dict[str, An
     found = coefficient_intervals(Z, sets, loss=world.loss, refits=refits)
     spread = np.append(np.where(Z.std(axis=0) > 1e-9, Z.std(axis=0), 1.0), 1.0)
     truth = np.column_stack([world.coef * spread[:-1], world.level + world.coef @ Z.mean(axis=0)])
-    told = found.told
+    told = found.has_interval
     return {
         "seconds": time.perf_counter() - start,
         "told": int(told.sum()),
@@ -110,7 +110,7 @@ def judged(world: World, size: int, seed: int, refits: int = 50) -> dict[str, An
 
 def _covered(found: CoefficientIntervals, spread: np.ndarray, target: np.ndarray) -> int:
     """How many intervals hold the standardized `target` (n, d + 1) at the length of the fit."""
-    told = found.told
+    told = found.has_interval
     if not told.any():
         return 0
     target = found.identified.canonical(target)[told]

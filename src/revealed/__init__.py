@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .errors import MissingDependencyError as MissingDependencyError
     from .errors import RevealedError as RevealedError
     from .errors import ShapeError as ShapeError
+    from .fit import ConformalDecisions as ConformalDecisions
     from .fit import InverseRegressor as InverseRegressor
     from .fit import InverseRegressorCV as InverseRegressorCV
     from .fit import load as load
@@ -65,7 +66,7 @@ _HOMES = {
         "RevealedError",
         "ShapeError",
     ),
-    "fit": ("InverseRegressor", "InverseRegressorCV", "load"),
+    "fit": ("ConformalDecisions", "InverseRegressor", "InverseRegressorCV", "load"),
     "importers": (
         "from_cvxpy",
         "from_gurobi",
@@ -168,6 +169,7 @@ __all__ = [  # noqa: RUF022
     "fit",
     "InverseRegressor",
     "InverseRegressorCV",
+    "ConformalDecisions",
     "load",
     "metrics",
     "datasets",

@@ -63,9 +63,9 @@ def told(capsys, command):
 def test_a_planner_who_maximizes_is_told_of_values(both, capsys):
     printed = {sense: told(capsys, [*both[sense], "--rounds", "3"]) for sense in both}
     assert "cheapest" in printed["MIN"]
-    assert "dearer or cheaper" in printed["MIN"]
+    assert "more or less expensive" in printed["MIN"]
     assert "value" not in printed["MIN"]
-    for word in ("cheap", "dearer", "saving", " cost "):
+    for word in ("cheap", "expensive", "saving", " cost "):
         assert word not in printed["MAX"]
     assert "worth more or less" in printed["MAX"]
 
@@ -164,13 +164,13 @@ def test_names_without_end_leave_tables_readable(capsys):
     ],
 )
 def test_numbers_that_differ_look_different(pair, shown):
-    from revealed.cli.explain.likeness import apart
+    from revealed._common.words import apart
 
     assert apart(*pair) == shown
 
 
 def test_of_many_effects_the_largest_are_shown(capsys):
-    from revealed.cli.commands.told import EFFECTS, _tell_coefficients
+    from revealed.cli.commands.explanation import EFFECTS, _tell_coefficients
     from revealed.fit import CoefficientIntervals
     from revealed.optimality.identification import identified
 

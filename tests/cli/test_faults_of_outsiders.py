@@ -278,7 +278,7 @@ def test_units_of_any_size_are_looked_at_as_they_are(files, capsys, size):
 
 @pytest.mark.parametrize("kind", [np.float64, np.int8])
 def test_rows_have_the_same_code_exactly_if_they_are_equal(kind):
-    from revealed.cli.doctor.alike import row_codes
+    from revealed.cli.doctor.repetition import row_codes
 
     rows = np.random.default_rng(0).integers(-1, 2, (5000, 7)).astype(kind)
     rows[rows == 0] = -rows[rows == 0]  # -0.0 is 0.0

@@ -243,7 +243,7 @@ def test_a_full_disk_is_told_and_the_old_table_stays(tmp_path, monkeypatch, endi
     def full(old, new):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("revealed.cli.tables.write.os.replace", full)
+    monkeypatch.setattr("revealed.cli.tables.files.os.replace", full)
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
         write_table(path, ["a"], np.zeros((2, 1)))
     assert path.read_bytes() == before

@@ -194,7 +194,7 @@ def test_claims_that_fail_are_told_and_no_others(tools):
 
 def test_the_caption_of_the_first_figure_is_what_the_script_finds(tools):
     figure = tools("first_figure")
-    assert (DOCS / "images/first.txt").read_text("utf-8").strip() == figure.told(figure.play())
+    assert (DOCS / "images/first.txt").read_text("utf-8").strip() == figure.described(figure.play())
 
 
 def test_help_of_every_command_is_told(tools):

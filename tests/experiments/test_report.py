@@ -24,9 +24,11 @@ from report_runs import (
 
 from revealed_experiments.bench.published import CAVE_REGRET, PAPER_TABLE
 from revealed_experiments.report import palette, sections
+from revealed_experiments.report.claims import judge
 from revealed_experiments.report.elements import Html, slug, tag
 from revealed_experiments.report.reading import read_folder
 from revealed_experiments.report.study import gather
+from revealed_experiments.report.verdicts import FAILS, HOLDS
 
 
 def number(text):
@@ -268,8 +270,56 @@ def test_departures_are_a_table_for_pictures_and_none_for_synthetic_data(
     page = Page(make_report(folder)[1])
     assert "Departures from the paper" in [e.text for e in page.named("h2")]
     markup = (folder / "report.html").read_text("utf-8")
-    assert ("data, model, start, methods" in markup) is not rows
     assert ("ResNet-18, edge costs" in markup) is rows
+    if not rows:
+        departures = {row["departure"] for row in page.rows("Protocol of appendix C")}
+        assert departures == {"none"}
+
+
+def test_the_board_has_every_verdict_and_the_figures_it_hangs_on(made):
+    claims = judge(gather(read_folder(made.folder), []))
+    (findings,) = made.page.named("h2", id="findings")
+    board = [e for e in made.page.named("td") if "data-problem" in e.attributes]
+    assert made.page.elements.index(findings) < made.page.elements.index(board[0])
+    assert len(board) == len(claims)
+    for claim in claims:
+        deciding = claim.deciding
+        assert deciding.passes is {HOLDS: True, FAILS: False}.get(claim.verdict)
+        assert any(deciding.other in cell.text for cell in board), claim.sentence
+
+
+def test_paired_differences_are_those_of_the_runs(made):
+    caption = "The paper's path problem: paired differences over 5 seeds"
+    rows = {row["method"]: row for row in made.page.rows(caption)}
+    ours, theirs = (
+        values_of(made.runs, "paper path", label, "test", "estimate_loss")
+        for label in ("ours, ERM", "ST")
+    )
+    told = rows["ST"]
+    assert number(told["ERM by Armijo less this difference"]) == pytest.approx(
+        (ours - theirs).mean(), abs=0.006
+    )
+    assert told["ERM by Armijo less this ours is"] == "lower"
+    assert rows["ours, ERM"]["ERM by Armijo less this ours is"] == "–"
+
+
+def test_times_on_the_papers_route_are_shown_where_they_were_taken(tmp_path, no_files):
+    folder = write_runs(tmp_path, one_part())
+    assert "Time on the paper" not in make_report(folder)[1]
+    rows = [
+        {"n": n, "samples": samples, "ours": 1e-3, "ECOS": 0.5, "OSQP": 0.25}
+        for n, samples in ((12, 100), (40, 100), (40, 1000))
+    ]
+    content = {"command": "python timed.py", "rows": rows}
+    (folder / "paper_route.json").write_text(json.dumps(content), "utf-8")
+    page = Page(make_report(folder)[1])
+    assert "Time on the paper's route" in [e.text for e in page.named("h2")]
+    row = page.rows("Time of an epoch")[1]
+    assert (row["ours"], row["CVXPY + ECOS"], row["CVXPY + ECOS over ours"]) == (
+        "1.00 ms",
+        "500 ms",
+        "500×",
+    )
 
 
 # Machado, Oliveira and Fernandes (2009), complete red and green blindness, on linear RGB.

@@ -56,7 +56,8 @@ def classes_of(page, caption, heading):
 def test_every_section_is_there_and_no_other(made):
     headings = [e.text for e in made[3].named("h2")]
     assert headings == [
-        "Claims",
+        "Findings",
+        "Claims in detail",
         "Departures from the paper",
         "Seen, predicted, learned",
         "Results by task",

@@ -40,11 +40,11 @@ def error_of(point, truth, cost, margin):
     q = [Fraction(float(value)) for value in cost]
     move = sum((t - c) ** 2 for t, c in zip(truth, q, strict=True))
     size = max(sum(c * c for c in q), Fraction(float(margin)) ** 2)
-    yard = max(move, SHORT**2 * size)
+    denominator = max(move, SHORT**2 * size)
     if not np.isfinite(point).all():
         return np.inf
     off = sum((Fraction(float(p)) - t) ** 2 for p, t in zip(point, truth, strict=True))
-    return float(off / yard) ** 0.5 if yard else float(off) ** 0.5
+    return float(off / denominator) ** 0.5 if denominator else float(off) ** 0.5
 
 
 def _generators(sets, b):

@@ -202,9 +202,9 @@ def error_of(case, point, truth):
     if not np.isfinite(point).all():
         return np.inf
     size = max(np.linalg.norm(case.q), case.margin, np.abs(case.c0).max(initial=0.0))
-    yard = max(float(square), (SHORT * size) ** 2)
+    denominator = max(float(square), (SHORT * size) ** 2)
     off = float(sum((Fraction(float(p)) - t) ** 2 for p, t in zip(point, w, strict=True)))
-    return (off / yard) ** 0.5 if yard else off**0.5
+    return (off / denominator) ** 0.5 if denominator else off**0.5
 
 
 # --- problems ------------------------------------------------------------------------------------

@@ -84,9 +84,9 @@ def test_larger_problems_of_mixed_scales_agree_with_exact_arithmetic(monkeypatch
         cost = rng.normal(size=(1, 15))
         p = rv.project(cost, sets)
         truth = own_exact(sets, cost[0], 0).point
-        yard = max(np.linalg.norm(truth - cost), 1e-3 * np.linalg.norm(cost))
+        denominator = max(np.linalg.norm(truth - cost), 1e-3 * np.linalg.norm(cost))
         solved += p.solved[0]
-        assert not p.solved[0] or np.linalg.norm(p.point - truth) <= WRONG * yard
+        assert not p.solved[0] or np.linalg.norm(p.point - truth) <= WRONG * denominator
     assert solved, "nothing is proved"
 
 

@@ -1,13 +1,16 @@
 """Machine code of a kernel is kept as long as nothing that it inlines has changed."""
 
 import importlib
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from revealed._common import compiled
 from revealed._common.compiled import cache_folder, sources_of
 
 SOURCE = Path(sys.modules["revealed"].__file__).parent
@@ -93,3 +96,27 @@ def test_the_digest_covers_the_vector_instructions():
     names = {path.name for path in sources_of("revealed.projection.cpu.newton")}
     assert {"newton.py", "factor.py", "group.py", "simd.py", "compiled.py"} <= names
     assert "project.py" not in names  # nor everything: a change there compiles nothing
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def compile_event(function):
+    return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+
+
+@pytest.mark.parametrize("stream, told", [(Terminal, 1), (io.StringIO, 0)], ids=["tty", "pipe"])
+def test_whoever_waits_at_a_terminal_is_told_once(monkeypatch, stream, told):
+    monkeypatch.setattr(sys, "stderr", stream())
+    notice = compiled._Notice()
+    for _ in range(2):
+        notice.on_start(compile_event(cache_folder))  # a function of our own
+    assert sys.stderr.getvalue().count(compiled.NOTICE) == told
+
+
+def test_kernels_of_others_are_no_concern_of_ours(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    compiled._Notice().on_start(compile_event(write))
+    assert sys.stderr.getvalue() == ""

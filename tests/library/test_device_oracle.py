@@ -27,7 +27,7 @@ from helpers import catalogue
 from revealed import metrics
 from revealed._common.arrays import is_torch
 from revealed.errors import InputError, ShapeError
-from revealed.losses._stream import NormalStream
+from revealed.losses._random import NormalStream
 from revealed.losses.rivals.basis import bases_of
 from revealed.losses.rivals.device_basis import bases_on_device
 from revealed.oracles.batch import _block_size

@@ -27,7 +27,7 @@ def test_every_kind_of_direction_is_counted_once():
     known = identified(rv.OptimalitySet(problem, X))
     assert (known.fixed.tolist(), known.still.tolist()) == ([4], [5])
     assert known.reached.tolist() == [0, 1]
-    assert (known.n_lines, known.n_one_sided, known.n_told) == (1, 3, 2)
+    assert (known.n_lines, known.n_one_sided, known.n_identified) == (1, 3, 2)
     assert known.entries.tolist() == [True] * 4 + [False] * 2
 
 
@@ -60,7 +60,7 @@ def test_paths_leave_open_a_potential_for_each_node_but_one():
     problem = rv.problems.grid_shortest_path(3, 3, directed="right-down")
     X = np.asarray(problem.solve(RNG.uniform(1, 2, (400, 12))).x)
     known = identified(rv.OptimalitySet(problem, X))
-    assert (known.n_lines, known.n_one_sided, known.n_told) == (8, 0, 4)
+    assert (known.n_lines, known.n_one_sided, known.n_identified) == (8, 0, 4)
 
 
 def test_the_scale_of_rows_does_not_matter():
@@ -82,16 +82,16 @@ def test_rows_that_differ_by_instance_count_where_they_are_the_same():
     b = np.repeat(problem.b_ub[None], len(X), axis=0)
     same = rv.LinearProgram(A_ub=A, b_ub=b, lb=problem.lb, ub=problem.ub)
     assert identified(rv.OptimalitySet(same, X)).reached.tolist() == [0, 1]
-    assert identified(rv.OptimalitySet(same, X)).n_told == 2
+    assert identified(rv.OptimalitySet(same, X)).n_identified == 2
     A[:, 1] *= 1.0 + np.arange(len(X))[:, None]
     b[:, 1] *= 1.0 + np.arange(len(X))
     longer = rv.LinearProgram(A_ub=A, b_ub=b, lb=problem.lb, ub=problem.ub)
-    assert identified(rv.OptimalitySet(longer, X)).n_told == 2
+    assert identified(rv.OptimalitySet(longer, X)).n_identified == 2
     A[:, 0, 0] += np.arange(len(X))
     b[:, 0] += np.arange(len(X)) * X[:, 0]
     other = rv.LinearProgram(A_ub=A, b_ub=b, lb=problem.lb, ub=problem.ub)
     known = identified(rv.OptimalitySet(other, X))
-    assert (known.n_told, known.reached.tolist()) == (3, [1])
+    assert (known.n_identified, known.reached.tolist()) == (3, [1])
 
 
 def test_features_that_follow_from_others_are_not_told():

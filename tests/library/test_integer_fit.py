@@ -44,13 +44,13 @@ def test_the_fit_reaches_the_minimum_of_the_exact_loss(noise):
     features = other.prepare(Z, ITEMS)
     evaluator = Evaluator(fresh, loss)
 
-    def value_and_slope(x):
+    def value_and_gradient(x):
         other.move_to(x)
         done = evaluator(other, features)
         slope, _ = other.gradient()
         return done.h + other.penalty(), slope
 
-    best = minimize(value_and_slope, np.zeros_like(other.point), jac=True, method="L-BFGS-B")
+    best = minimize(value_and_gradient, np.zeros_like(other.point), jac=True, method="L-BFGS-B")
     assert told.value == pytest.approx(best.fun, rel=2e-4)
     assert told.lower_bound <= best.fun * (1 + 1e-9)
 

@@ -21,7 +21,7 @@ def made(seed, size=150, noise=1.0):
 
 def covered(found, coef, level, Z):
     """Which intervals hold the true coefficients, at the length of the fit."""
-    spread, told = np.append(Z.std(axis=0), 1.0), found.told
+    spread, told = np.append(Z.std(axis=0), 1.0), found.has_interval
     truth = np.column_stack([coef, level + coef @ Z.mean(axis=0)])
     truth = found.identified.canonical(truth)
     length = np.linalg.norm((found.value * spread)[told]) / np.linalg.norm((truth * spread)[told])
@@ -67,14 +67,14 @@ def test_nothing_is_said_of_what_decisions_do_not_tell():
     problem = rv.LinearProgram(A_eq=rows, b_eq=np.ones(6), **bounds)
     Z = np.column_stack([Z, np.ones(150), Z[:, 1] - 2.0])
     found = coefficient_intervals(Z, rv.OptimalitySet(problem, X), refits=10)
-    assert not found.told[9].any()
-    assert found.told[:9].all(axis=0).tolist() == [True, False, False, False, True]
+    assert not found.has_interval[9].any()
+    assert found.has_interval[:9].all(axis=0).tolist() == [True, False, False, False, True]
 
 
 def test_decisions_without_noise_leave_the_size_of_coefficients_to_the_ridge():
     _, _, Z, X = made(5, noise=0.0)
     found = coefficient_intervals(Z, rv.OptimalitySet(ASSIGNMENT, X), refits=5)
-    assert not found.told.any()
+    assert not found.has_interval.any()
     assert "No intervals" in str(found)
 
 
@@ -82,7 +82,7 @@ def test_a_quadratic_model_has_a_column_for_each_product():
     _, _, Z, X = made(6, 400)
     found = coefficient_intervals(Z, rv.OptimalitySet(ASSIGNMENT, X), kind="quadratic", refits=25)
     assert found.value.shape == (9, 2 + 3 + 1)
-    products = found.told[:, 2:5]
+    products = found.has_interval[:, 2:5]
     assert products.all()
     assert found.clear[:, 2:5].mean() < 0.2  # they have no effect
     assert found.clear[:, :2].mean() > 0.4

@@ -11,7 +11,7 @@ import revealed as rv
 from helpers import per_instance_matrices
 from revealed.losses.rivals import device_basis as _device_basis
 from revealed.losses.rivals.basis import bases_of
-from revealed.losses.rivals.dense import dense_rows
+from revealed.losses.rivals.standard_form import dense_rows
 
 CPU = torch.device("cpu")
 problems = rv.problems

@@ -273,7 +273,7 @@ def test_a_floor_for_graphs_with_cycles(rival):
 def test_bad_options_meet_a_sentence(paths, kind, options, complaint):
     with pytest.raises(rv.InputError, match=complaint):
         kind(paths.problem, **options)
-    with pytest.raises(rv.InputError, match="must be a problem of linear costs"):
+    with pytest.raises(rv.InputError, match=r"must be a (problem of linear costs|LinearProgram)"):
         kind(paths)
 
 

@@ -47,7 +47,7 @@ class AffineMap:
     offset: np.ndarray
     """c0, (n,) or (B, n)."""
     known_metric: Metric | None = None
-    """What whoever built the map knows of S S^T; None leaves it to `metric`."""
+    """S S^T where the caller knows it; None leaves it to `metric`."""
 
     @property
     def n_parameters(self) -> int:

@@ -29,6 +29,12 @@ def is_torch(value: object) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
+def is_module(value: object) -> bool:
+    """Whether `value` is a torch module, found out without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
 def to_float64(value: Any, name: str) -> np.ndarray:
     """A float64 numpy array with the values of `value`, of any shape; finiteness is not checked."""
     if is_torch(value):

@@ -9,6 +9,9 @@ folder.
 The folder lies beside the package, or in the user's own cache where the package may not be written
 to. Where neither may be (a service account in a container), kernels are compiled anew in every
 process; never in a place that others can write to, because what is kept there is run.
+
+Compiling takes some twenty seconds of processor time, once per machine and version. Whoever waits
+at a terminal or a notebook is told; programs that write to a file or a pipe are not.
 """
 
 import hashlib
@@ -22,12 +25,42 @@ from typing import Any
 
 from numba import njit
 from numba.core import config as _config
+from numba.core import event as _event
 
 _HERE = Path(__file__).parent
 _settings: Any = _config  # numba sets its attributes at run time, unseen by type checkers
 _IMPORT = re.compile(r"^(?:from (\.*)([\w.]*) import (\([^)]*\)|[^\n(]*)|import ([\w.]+))", re.M)
 """Imports at the left margin. Indented ones are for type checkers or run inside a Python function,
 and compiled code can inline neither."""
+
+NOTICE = "revealed: compiling for this machine, once; about half a minute on an idle processor ..."
+_OWN = __name__.partition(".")[0] + "."
+
+
+class _Notice(_event.Listener):
+    """Says on the error stream, once per process, that a kernel is being compiled. numba triggers
+    the event only where the cache holds no machine code."""
+
+    def __init__(self) -> None:
+        self.is_given = False
+
+    def on_start(self, event: Any) -> None:
+        function = event.data["dispatcher"].py_func
+        if self.is_given or not function.__module__.startswith(_OWN):
+            return
+        self.is_given = True
+        if _somebody_waits():
+            print(NOTICE, file=sys.stderr, flush=True)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+def _somebody_waits() -> bool:
+    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+
+
+_event.register("numba:compile", _Notice())
 
 
 def kernel(function: Callable | None = None, **options: Any) -> Any:

@@ -89,10 +89,10 @@ def _slope_second_order(v: np.ndarray) -> np.ndarray:
     if length <= abs(t):
         return np.eye(len(v)) * (t > 0)
     u = v[1:] / length
-    slope = np.empty((len(v), len(v)))
-    slope[0, 0], slope[0, 1:], slope[1:, 0] = 1.0, u, u
-    slope[1:, 1:] = (1.0 + t / length) * np.eye(len(u)) - (t / length) * np.outer(u, u)
-    return 0.5 * slope
+    jacobian = np.empty((len(v), len(v)))
+    jacobian[0, 0], jacobian[0, 1:], jacobian[1:, 0] = 1.0, u, u
+    jacobian[1:, 1:] = (1.0 + t / length) * np.eye(len(u)) - (t / length) * np.outer(u, u)
+    return 0.5 * jacobian
 
 
 def _slope_semidefinite(v: np.ndarray, order: int) -> np.ndarray:

@@ -40,7 +40,7 @@ class Registry(Generic[F]):
     def register(self, kind: type, function: F | str) -> None:
         """Let `function` serve objects of class `kind`; "package.module:name" loads on first use.
 
-        Whoever registers last is asked, so an entry can be replaced.
+        The last one registered is used, so an entry can be replaced.
         """
         self._entries[kind] = function
 

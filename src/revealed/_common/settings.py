@@ -52,14 +52,14 @@ class Settings:
         return self
 
     def __repr__(self) -> str:
-        told = []
+        parts = []
         for name, default in self._defaults().items():
             value = getattr(self, name)
             if default is inspect.Parameter.empty:
-                told.append(repr(value))
+                parts.append(repr(value))
             elif value is not default and repr(value) != repr(default):
-                told.append(f"{name}={value!r}")
-        return f"{type(self).__name__}({', '.join(told)})"
+                parts.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 def with_settings_of(base: type, *, without: tuple[str, ...] = ()) -> Callable[[F], F]:

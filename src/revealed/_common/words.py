@@ -11,11 +11,25 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
 
 
 def plain_name(text: str) -> str:
-    """A name as it is shown and compared: on one line, with single blanks, without marks that
-    nobody sees or a terminal obeys, and every accent in one letter with its own (Unicode's NFC):
-    some systems write `ü` as `u` and two dots, which looks the same and is not."""
+    """A name as it is shown and compared: on one line, with single blanks, without invisible
+    marks or ones that a terminal obeys, and every accent in one letter with its own (Unicode's
+    NFC): some systems write `ü` as `u` and two dots, which looks the same and is not."""
     text = text.strip()
     if text.isascii() and text.isprintable() and "  " not in text:
         return text
     seen = (letter for letter in text if letter.isprintable() or letter.isspace())
     return unicodedata.normalize("NFC", " ".join("".join(seen).split()))
+
+
+def apart(one: float, other: float) -> tuple[str, str]:
+    """Two numbers in words, with enough figures to differ."""
+    for figures in (6, 9, 12, 17):
+        words = _words(one, figures), _words(other, figures)
+        if words[0] != words[1]:
+            break
+    return words
+
+
+def _words(value: float, figures: int) -> str:
+    whole = abs(value) < 1e15 and value == int(value)
+    return str(int(value)) if whole else f"{value:.{figures}g}"

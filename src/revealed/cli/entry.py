@@ -20,7 +20,7 @@ EXIT_CODES = """exit codes:
   2    could not start: wrong arguments, unusable input, or a missing package
   70   a fault of revealed itself, with a traceback to report
   130  interrupted
-  141  whoever read the output closed it before the end
+  141  the reader of the output closed it early
 """
 
 FAULT = 70  # what sysexits.h calls an internal software error
@@ -46,7 +46,7 @@ def main(
             code = _run(words, groups)
         finally:
             sys.stdout.flush()  # here, where a closed pipe can still be answered
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader of the output has seen enough
         _end_output()
     except Exception as error:
         if argv is not None:  # called from Python, which has its own ways
@@ -162,7 +162,7 @@ class _WrongArguments(Exception):
 
 
 def _complain(sentence: str, words: Sequence[str], code: int = 2) -> int:
-    """Tell people on the error stream, and machines that asked for JSON on the output too."""
+    """Print the error for people on stderr, and for machines that asked for JSON on stdout too."""
     print(f"revealed: {sentence}", file=sys.stderr)
     if "--json" in words:
         print(json.dumps({"error": sentence}, indent=1, ensure_ascii=False))

@@ -34,11 +34,12 @@ class CommandGroup(NamedTuple):
 BROUGHT_BY = {
     "rich": "revealed[cli]",
     "matplotlib": "revealed[cli]",
-    "highspy": "revealed[solvers]",
+    "torch": "revealed[torch]",
     "clarabel": "revealed[solvers]",
     "networkx": "revealed[graphs]",
     "cvxpy": "revealed[importers]",
     "pyarrow": "revealed[tables]",
+    "openpyxl": "revealed[tables]",
 }
 """Optional packages that commands import on demand, and the requirement that brings each."""
 

@@ -157,7 +157,7 @@ def _one_period(steps: np.ndarray, end: int) -> tuple[np.ndarray, ...]:
     before, after = steps[end - YEAR : end], steps[end : end + QUARTER]
     year, quarter = (PERIOD * np.cov(part.T) for part in (before, before[-QUARTER:]))
     known = _features(before, year)
-    # What is known of each asset in relation to the others: portfolios cannot tell levels apart.
+    # What is known of each asset in relation to the others: portfolios do not depend on levels.
     spread = known - known.mean(axis=0)
     spread /= np.maximum(spread.std(axis=0), 1e-12)
     return spread, year, quarter, after[:PERIOD].sum(axis=0), PERIOD * np.cov(after.T)

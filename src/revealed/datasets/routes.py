@@ -44,7 +44,7 @@ class RoadNetwork:
     """Directed road links and the moves between them.
 
     A driver on a link chooses the next link, so a state is a link and what has a cost is a move:
-    it can then tell a left turn from a right one, which a graph of junctions cannot.
+    it can then distinguish left turns from right ones, which a graph of junctions cannot.
     """
 
     start: np.ndarray

@@ -6,6 +6,7 @@ The names that need torch or scikit-learn are loaded when they are first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .._common.optional import require
 from .certificate import Certificate as Certificate
 from .evaluation import DistanceLoss as DistanceLoss
 from .feature_models import QuadraticModel as QuadraticModel
@@ -37,6 +38,7 @@ from .solvers import Preconditioned as Preconditioned
 from .solvers import Solver as Solver
 
 if TYPE_CHECKING:
+    from .conformal import ConformalDecisions as ConformalDecisions
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
     from .loading import load as load
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from .training import erm as erm
 
 _LAZY = {
+    "ConformalDecisions": "conformal",
     "TorchModel": "torch_model",
     "TrainSettings": "training",
     "erm": "training",
@@ -52,6 +55,9 @@ _LAZY = {
     "InverseRegressor": "estimator",
     "InverseRegressorCV": "cross_validation",
 }
+
+_OF_TORCH = ("TorchModel", "TrainSettings", "erm")
+"""Those of them that train torch modules."""
 
 __all__ = [  # noqa: RUF022  (in reading order)
     "LinearModel",
@@ -88,6 +94,7 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
+    "ConformalDecisions",
     "load",
 ]
 
@@ -95,4 +102,6 @@ __all__ = [  # noqa: RUF022  (in reading order)
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _OF_TORCH:
+        require("torch", f"`revealed.fit.{name}`", "torch")
     return getattr(import_module(f".{_LAZY[name]}", __name__), name)

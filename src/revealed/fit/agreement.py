@@ -24,8 +24,8 @@ def checked_settings(est: Any, model: Any, Z: Any, validation: Any) -> tuple[Cos
             check_number(getattr(est, name), name, ' Or "auto".')
     power_and_delta(est.loss)
     solver = as_solver(est.solver, usual_solver(est.model))
-    solver.check()
     chosen = as_model(model, by_entry=_by_entry(Z), boosts=solver.name == "boosting")
+    solver.check()
     refuse_own_settings(chosen)
     if chosen.family not in solver.families:
         raise InputError(

@@ -16,11 +16,16 @@ near 1 are
     a_i = 1 - <y_i, (cost at x + p) - (cost at x)> / |y_i|^2,    p = (R + G)^-1 g,
 
 and leave a gap of about 1/2 g^T (R + G)^-1 g, where a_i = 1 leave |g|^2 / (2 ridge). What is then
-left of the sum is taken out by a second scaling. Letters: B samples, n cost entries, K draws.
+left of the sum is taken out by a second scaling.
+
+Where there are too many y to keep, they are made anew in every pass, G is that of a sample, and
+only sums leave a pass: a factor follows from the step p and from the scalings so far. Letters: B
+samples, n cost entries, K draws.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,14 +33,17 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .curvature import LARGEST, MOVES, groups, places
-from .evaluation import CACHED, DistanceLoss, Evaluator
+from .evaluation import DistanceLoss, Evaluator
 from .models import ConvexModel, Curved, Slope
+from .objective import DualTotals, Objective
 
 NEAR = 0.5
 """Largest |1 - a_i| that is tried."""
 ROUNDS, BALANCED, ROUNDING = 8, 1e-12, 1e-15
 """Scalings tried until the sum of all y is 0; the share of their sizes that counts as 0; and that
 of their squares."""
+FEWEST = 500
+"""Samples at least that stand for all in G, where not all can be kept."""
 SHORT, LEAST = 0.9, 0.2
 """Shares of the largest and of the mean length between which a y may change its length."""
 
@@ -43,7 +51,7 @@ SHORT, LEAST = 0.9, 0.2
 def lower_bound(
     model: ConvexModel,
     features: Any,
-    evaluator: Evaluator,
+    objective: Objective,
     value: float,
     gradient: np.ndarray,
     slope: Slope,
@@ -51,15 +59,18 @@ def lower_bound(
     """A number that the minimum is not below, and one for the loss without its kinks rounded; 0
     where nothing better can be proved.
 
-    `value`, `gradient` and `slope` are those at the model. Takes one more pass over the data. The
-    gradients of a rounded distance are no longer than 1, so they prove a bound for the plain one.
+    `value`, `gradient` and `slope` are those at the model. Takes one more pass over the data, or a
+    few where there are too many samples to keep their gradients. The gradients of a rounded
+    distance are no longer than 1, so they prove a bound for the plain one.
     """
-    if not (model.ridge > 0 and evaluator.loss.is_convex):
+    loss = objective.loss
+    if not (model.ridge > 0 and loss.is_convex):
         return 0.0, 0.0
     simple = 0.0 if slope.level.any() else value - slope.weights / (2.0 * model.ridge)
-    sets, loss = evaluator.sets, evaluator.loss
-    if len(sets) * sets.n_parameters * loss.count > CACHED:
-        return max(0.0, simple), max(0.0, simple)
+    if not objective.keeps_duals:
+        proved = _proved_by_sums(model, features, objective, gradient)
+        return tuple(max(0.0, simple, one) for one in proved)  # pyright: ignore
+    _, evaluator = objective.in_memory(features)
     parts = list(evaluator.dual_parts(model, features))
     if len(gradient) <= LARGEST:
         parts = _scaled(parts, _factors(model, parts, gradient, loss))
@@ -71,6 +82,98 @@ def lower_bound(
     lost = 2.0 * float(left @ np.abs(model.levels()))
     rounded, plain = (_dual_value(model, parts, one) - lost for one in (loss, loss.sharp))
     return max(0.0, simple, rounded), max(0.0, simple, plain)
+
+
+# --- with sums alone ------------------------------------------------------------------------------
+
+
+def totals_of(
+    model: ConvexModel,
+    moved: ConvexModel,
+    parts: Iterator[Any],
+    pushes: list[np.ndarray],
+    loss: DistanceLoss,
+) -> DualTotals:
+    """The sums over the gradients in `parts`, scaled as the step from `model` to `moved` says and
+    then by each of `pushes` (r,)."""
+    total: DualTotals | None = None
+    for features, weights, y, along in parts:
+        length = _free_lengths(y, loss)
+        turn = moved.cost(features) - model.cost(features)
+        part = (features, weights, y, along)
+        factors = 1.0 - np.clip((y * turn).sum(axis=2) / length**2, -NEAR, NEAR)
+        (part,) = _scaled([part], [factors])
+        for push in pushes:
+            factors = np.clip(1.0 - model.dual_lifts(part[2]) @ push, 0.0, 2.0)
+            (part,) = _scaled([part], [factors])
+        one = _sums_of(model, part)
+        total = one if total is None else total.plus(one)
+    assert total is not None, "a data set has samples"
+    return total
+
+
+def _sums_of(model: ConvexModel, part: Any) -> DualTotals:
+    features, weights, y, along = part
+    lift = model.dual_lifts(y)
+    flat = lift.reshape(-1, lift.shape[2])
+    counted = np.tile(weights, len(lift))[:, None] * flat
+    square = (y**2).sum(axis=2)
+    return DualTotals(
+        gram=flat.T @ counted,
+        sums=counted.sum(axis=0),
+        weight=float(weights.sum()) * len(lift),
+        along=float(weights @ along.mean(axis=0)),
+        square=float(weights @ square.mean(axis=0)),
+        longest=float(np.sqrt(square.max(initial=0.0))),
+        pull=model.dual_pull(features, weights[:, None] * y.mean(axis=0)),
+    )
+
+
+def _proved_by_sums(
+    model: ConvexModel, features: Any, objective: Objective, gradient: np.ndarray
+) -> tuple[float, float]:
+    """Bounds for the loss and for its sharp form; 0 where none was found."""
+    moved = _moved(model, features, objective, gradient)
+    pushes: list[np.ndarray] = []
+    for _ in range(ROUNDS):
+        totals = objective.dual_totals(model, moved, features, pushes)
+        draws = objective.loss.count
+        push = _push(totals.gram, totals.sums, totals.weight, totals.square * draws)
+        if push is None:
+            lost = 2.0 * float(np.abs(totals.sums) / totals.weight @ np.abs(model.levels()))
+            loss = objective.loss
+            rounded, plain = (_value_of(model, totals, one) - lost for one in (loss, loss.sharp))
+            return rounded, plain
+        pushes.append(push)
+    return 0.0, 0.0
+
+
+def _moved(
+    model: ConvexModel, features: Any, objective: Objective, gradient: np.ndarray
+) -> ConvexModel:
+    """The model after the step p, with G from a sample; the model itself where there is no step."""
+    moved = copy.deepcopy(model)
+    if len(gradient) > LARGEST:
+        return moved
+    held, evaluator = objective.in_memory(features)
+    size = min(len(evaluator), max(FEWEST, 4 * len(gradient)))
+    some = np.unique(np.linspace(0, len(evaluator) - 1, size).astype(int))
+    part = Evaluator(evaluator.sets[some], evaluator.loss, threads=evaluator.threads)
+    step = _step(model, list(part.dual_parts(model, held[some])), gradient, objective.loss)
+    if step is not None:
+        moved.move_to(model.point + step)
+    return moved
+
+
+def _value_of(model: ConvexModel, totals: DualTotals, loss: DistanceLoss) -> float:
+    longest, samples = totals.longest, totals.weight / loss.count
+    factor = min(1.0, loss.longest_gradient / longest) if longest > 0 else 1.0
+    value = factor * totals.along - loss.conjugate_square * factor**2 * totals.square
+    pull = factor * totals.pull / samples
+    return value / samples - model.dual_penalty(pull) / (2.0 * model.ridge)
+
+
+# --- with all gradients in memory -----------------------------------------------------------------
 
 
 def _scaled(parts: list[Any], factors: list[np.ndarray] | None) -> list[Any]:
@@ -87,30 +190,43 @@ def _factors(
     model: ConvexModel, parts: list[Any], gradient: np.ndarray, loss: DistanceLoss
 ) -> list[np.ndarray] | None:
     """(K, b) for each chunk: the factors near 1 that leave the smallest gap; None where there are
-    none. Those y that are as long as they may be keep their length."""
-    total, lengths = 0.0, []
-    for _, weights, y, _ in parts:
-        length = np.linalg.norm(y, axis=2)
-        least = LEAST * float(length.mean())  # a short y would have to change by much of itself
-        free = (length > least) & (length < SHORT * loss.longest_gradient)
-        lengths.append(np.where(free, length, np.inf))
-        total += float(weights.sum()) * len(y)
-    gram = model.curvature(_across(parts, lengths)) / total + model.penalty_curvature()
-    gram[np.diag_indices(len(gram))] += 1e-12
-    try:
-        step = cho_solve(cho_factor(gram, check_finite=False), gradient, check_finite=False)
-    except LinAlgError:
+    none."""
+    step = _step(model, parts, gradient, loss)
+    if step is None:
         return None
     here = model.point
     result = []
-    for (features, _, y, _), length in zip(parts, lengths, strict=True):
+    for features, _, y, _ in parts:
         before = model.cost(features)
         model.move_to(here + step)
         turn = model.cost(features) - before
         model.move_to(here)
-        change = (y * turn).sum(axis=2) / length**2
+        change = (y * turn).sum(axis=2) / _free_lengths(y, loss) ** 2
         result.append(1.0 - np.clip(change, -NEAR, NEAR))
     return result
+
+
+def _step(
+    model: ConvexModel, parts: list[Any], gradient: np.ndarray, loss: DistanceLoss
+) -> np.ndarray | None:
+    """p, with G that of the y in `parts`; None where it has no factor."""
+    lengths = [_free_lengths(y, loss) for _, _, y, _ in parts]
+    total = sum(float(weights.sum()) * len(y) for _, weights, y, _ in parts)
+    gram = model.curvature(_across(parts, lengths)) / total + model.penalty_curvature()
+    gram[np.diag_indices(len(gram))] += 1e-12
+    try:
+        return cho_solve(cho_factor(gram, check_finite=False), gradient, check_finite=False)
+    except LinAlgError:
+        return None
+
+
+def _free_lengths(y: np.ndarray, loss: DistanceLoss) -> np.ndarray:
+    """(K, b) the lengths of y (K, b, n), inf for those that keep it: they are as long as they may
+    be, or so short that they would have to change by much of themselves."""
+    length = np.linalg.norm(y, axis=2)
+    least = LEAST * float(length.mean())
+    free = (length > least) & (length < SHORT * loss.longest_gradient)
+    return np.where(free, length, np.inf)
 
 
 def _across(parts: list[Any], lengths: list[np.ndarray]) -> Iterator[Curved]:
@@ -148,16 +264,24 @@ def _balanced(model: ConvexModel, parts: list[Any]) -> tuple[list[Any], np.ndarr
             gram, sums = gram + flat.T @ counted, sums + counted.sum(axis=0)
             total += float(weights.sum()) * len(lift)
             size += float((weights * (y**2).sum(axis=2)).sum())
-        # Lifts that are nothing but rounding (paths that all have one length, say) cannot push.
-        values, vectors = np.linalg.eigh(gram)
-        real = values > ROUNDING * size
-        along = vectors[:, real].T @ sums
-        if np.linalg.norm(along) <= BALANCED * np.sqrt(total * size):
+        push = _push(gram, sums, total, size)
+        if push is None:
             return parts, np.abs(sums) / total
-        push = vectors[:, real] @ (along / values[real])
         # An entry in which a single y differs from 0 asks for that y to be 0.
         parts = _scaled(parts, [np.clip(1.0 - lift @ push, 0.0, 2.0) for lift in lifts])
     return None
+
+
+def _push(gram: Any, sums: Any, total: float, size: float) -> np.ndarray | None:
+    """(r,) the scaling that makes the sum of lifts 0 if no factor hits its limits; None where it is
+    0 already."""
+    # Lifts that are nothing but rounding (paths that all have one length, say) cannot push.
+    values, vectors = np.linalg.eigh(gram)
+    real = values > ROUNDING * size
+    along = vectors[:, real].T @ sums
+    if np.linalg.norm(along) <= BALANCED * np.sqrt(total * size):
+        return None
+    return vectors[:, real] @ (along / values[real])
 
 
 def _dual_value(model: ConvexModel, parts: list[Any], loss: DistanceLoss) -> float:

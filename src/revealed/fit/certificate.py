@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..optimality.protocol import CostSet as Sets
-from .evaluation import Evaluation, Evaluator
+from .evaluation import Evaluation, Evaluator, Summary
 from .history import StopReason
 from .limits.model import LimitCertificate
 from .models import CostModel
@@ -62,7 +62,7 @@ class Convergence:
 @dataclass(frozen=True)
 class Certificate:
     """Two convex sets face each other: the costs that explain the decisions, and the costs that the
-    model can predict. They meet, or this is how far apart they are. Print it to read it.
+    model can predict. They meet, or this is their distance. Print it for a summary.
     """
 
     interpolates: bool
@@ -91,20 +91,20 @@ class Certificate:
     @classmethod
     def of(
         cls,
-        done: Evaluation,
+        evaluation: Evaluation | Summary,
         tol: float,
         reason: StopReason,
         convergence: Convergence | None = None,
     ) -> Certificate:
-        inside = int((done.relative <= max(tol, PROJECTION)).sum())
+        done = evaluation.summary(inside_at(tol))
         return cls(
-            interpolates=inside == len(done.distance),
-            h=0.5 * float(np.average(done.distance**2, weights=done.weights)),
-            mean_distance=float(done.distance.mean()),
-            max_distance=float(done.distance.max()),
-            set_distance=float(np.sqrt((done.distance**2).sum())),
-            inside=inside,
-            samples=len(done.distance),
+            interpolates=done.inside == done.samples,
+            h=done.squared,
+            mean_distance=done.mean_distance,
+            max_distance=done.max_distance,
+            set_distance=float(np.sqrt(done.sum_of_squares)),
+            inside=done.inside,
+            samples=done.samples,
             unsolved=done.unsolved,
             trivial=done.trivial,
             reason=reason,
@@ -140,25 +140,25 @@ class Certificate:
         return self.convergence is not None and self.convergence.converged
 
     def __str__(self) -> str:
-        told = [self._verdict()]
+        sentences = [self._verdict()]
         if self.convergence is not None:
-            told.append(self.convergence.sentence)
+            sentences.append(self.convergence.sentence)
         # Minibatches are measured while the model moves, and the best model on validation data may
         # be an earlier one: then what ended the training is not said of the model that was kept.
         elif self.interpolates or self.reason is not StopReason.INTERPOLATED:
-            told.append(self.reason.sentence)
+            sentences.append(self.reason.sentence)
         if self.trivial and self.interpolates:
-            told.append(
+            sentences.append(
                 "All predicted costs are 0, which explains anything: ask for a margin above 0."
             )
         if self.unsolved:
-            told.append(
+            sentences.append(
                 f"{self.unsolved} projections missed their tolerance, so their distances are only "
                 "bounds from above."
             )
         if self.limits is not None:
-            told.append(str(self.limits))
-        return " ".join(told)
+            sentences.append(str(self.limits))
+        return " ".join(sentences)
 
     def _verdict(self) -> str:
         if self.interpolates:
@@ -168,6 +168,11 @@ class Certificate:
             f"margin; on average they are {self.mean_distance:.3g} away from explaining it, at "
             f"most {self.max_distance:.3g} (h = {self.h:.4g})."
         )
+
+
+def inside_at(tol: float) -> float:
+    """The relative distance up to which a cost counts as inside its set."""
+    return max(tol, PROJECTION)
 
 
 def describe(

@@ -23,7 +23,7 @@ from torch import Tensor
 from .._common.disk import held, remove, remove_drafts, replace_file, strict_json
 from .._common.rows import Rows
 from ..errors import InputError, MissingDependencyError
-from ..io.plain import plain, unplain
+from ..io.folder import plain, unplain
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
@@ -169,9 +169,9 @@ def load(folder: str | os.PathLike[str], belongs_to: dict[str, Any]) -> Checkpoi
     run, own = (plain(facts, "the run") for facts in (found.facts["run"], belongs_to))
     differing = sorted(key for key in own if run.get(key) != own[key])
     if differing:
-        told = {key: run.get(key, "not recorded") for key in differing}
+        recorded = {key: run.get(key, "not recorded") for key in differing}
         listing = ", ".join(
-            f"{key} ({_short(told[key])}, now {_short(own[key])})" for key in differing
+            f"{key} ({_short(recorded[key])}, now {_short(own[key])})" for key in differing
         )
         raise InputError(
             f"The checkpoint in {os.fspath(folder)!r} is of another run; these differ: {listing}. "

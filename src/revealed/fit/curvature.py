@@ -23,9 +23,10 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..optimality.sets import EntryState, OptimalitySet
-from ..projection.distance import ROUNDED
+from ..projection.distance import FORMS
 from .evaluation import DistanceLoss, Evaluator
 from .models import ConvexModel, Curved
+from .objective import Objective
 
 LARGEST = 3000
 """Coordinates of a model whose curvature is factored."""
@@ -43,9 +44,9 @@ MOVES = 1e-9
 """Residuals above this share of the largest are not 0."""
 
 
-def has_metric(model: ConvexModel, evaluator: Evaluator) -> bool:
+def has_metric(model: ConvexModel, objective: Objective) -> bool:
     """Whether the curvature can be sampled: for sets of plain costs and models not too large."""
-    sets = evaluator.sets
+    sets = objective.in_memory(None)[1].sets
     return (
         isinstance(sets, OptimalitySet)
         and sets.is_plain
@@ -55,13 +56,14 @@ def has_metric(model: ConvexModel, evaluator: Evaluator) -> bool:
     )
 
 
-def price_of_metric(model: ConvexModel, features: Any, evaluator: Evaluator) -> float:
+def price_of_metric(model: ConvexModel, features: Any, objective: Objective) -> float:
     """About how many evaluations of the loss a metric takes the time of, at this point.
 
     From a few active sets and sizes, not from a clock, so that a fit takes the same steps on every
     machine: 50 ns per row and column for a projection, 2 and 20 billion multiply-adds a second for
     small and large products, as seen on two cores.
     """
+    features, evaluator = objective.in_memory(features)
     sets: Any = evaluator.sets
     rows = _rows_of(sets)
     N, m, n = len(model.point), sets.row_active.shape[1], sets.problem.n_variables
@@ -73,18 +75,19 @@ def price_of_metric(model: ConvexModel, features: Any, evaluator: Evaluator) -> 
     each = r * k * (r + k)
     count = min(_most_samples(N, each), len(sets) * evaluator.loss.count)
     small = count * each + count * k * k * N * N / max(n, 1) ** 2
-    evaluation = len(sets) * evaluator.loss.count * 5e-8 * (m + n)
+    evaluation = len(objective) * evaluator.loss.count * 5e-8 * (m + n)
     return float((small / 2e9 + N**3 / 6e10) / evaluation)
 
 
 def sampled_metric(
-    model: ConvexModel, features: Any, evaluator: Evaluator, *, steepness: float, turn: int
+    model: ConvexModel, features: Any, objective: Objective, *, steepness: float, turn: int
 ) -> Callable[[np.ndarray], np.ndarray] | None:
     """gradient -> the inverse curvature times it; None where the sample has no factor.
 
     `steepness` is the length of the gradient over the root of twice the loss; `turn` chooses the
     samples.
     """
+    features, evaluator = objective.in_memory(features)
     counted: list[float] = []
     total = model.curvature(_sampled(model, features, evaluator, turn, counted)) / sum(counted)
     size = len(total)
@@ -142,19 +145,16 @@ def _hessians(
     and its Hessians (b, k, k) in these, times the weights of the samples."""
     residual, dense = Q - near.point, A.toarray()
     moves, held = _active(A, Q, own, near)
+    form = FORMS[loss.power]
     for some in groups(np.maximum(moves.sum(axis=1), held.sum(axis=1))):
         entries, there = places(moves[some])
         rows, kept = places(held[some])
         part = dense[rows[:, :, None], entries[:, None, :]] * there[:, None, :] * kept[:, :, None]
         T = _null_projectors(part, there)
-        if loss.power in ("huber", ROUNDED):
+        if form.is_straight_beyond_delta:
             along = np.take_along_axis(residual[some], entries, axis=1) * there
             T = _bent(T, along, near.distance[some], loss.delta)
-        factor = own.weights[some]
-        if loss.power == ROUNDED:
-            factor = factor / loss.delta
-        elif loss.power == "welsch":  # without the part along the residual, which may be negative
-            factor = factor * np.exp(-0.5 * (near.distance[some] / loss.delta) ** 2)
+        factor = form.curvature(own.weights[some], near.distance[some], loss.delta)
         yield some, entries, factor[:, None, None] * T
 
 

@@ -1,4 +1,4 @@
-"""Whatever tells the decisions (arrays, an OptimalitySet, true costs) becomes an OptimalitySet."""
+"""Turn decisions of any form (arrays, an OptimalitySet, true costs) into an OptimalitySet."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def as_sets(
     size: int,
     form: CostForm | None = None,
 ) -> Sets:
-    """The sets of `size` decisions, of which exactly one of `X` and `true_costs` tells.
+    """The sets of `size` decisions, given by exactly one of `X` and `true_costs`.
 
     An OptimalitySet keeps its own constraints, margin and form, as do sets of several problems.
     """

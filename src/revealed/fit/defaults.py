@@ -27,7 +27,7 @@ STRENGTH = 0.15
 """Of the prior, in samples: the ridge is this over their number."""
 DRAWS, FEWEST_DRAWS = 8, 2
 MANY = 1_000
-"""Samples from which on fewer draws each tell as much."""
+"""Samples from which fewer draws per sample are as accurate."""
 
 
 def default_loss(

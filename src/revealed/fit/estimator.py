@@ -323,8 +323,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
     def _contexts(self, Z: Any, y: Any, true_costs: Any, model: CostModel, *, reset: bool) -> Any:
         Z = self._checked(Z, reset=reset, model=model)
         if isinstance(model, SharedModel) and Z.ndim == 2:
-            told = y if y is not None else true_costs
-            return Common(Z, len(told) if told is not None else 1)
+            given = y if y is not None else true_costs
+            return Common(Z, len(given) if given is not None else 1)
         return Z
 
     def _data(self, Z: Any, y: Any, true_costs: Any, sample_weight: Any) -> tuple[Any, Sets]:
@@ -494,12 +494,14 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
                 self.coef_, self.intercept_ = unit[:, None] * self.coef_, unit * self.intercept_
 
     def _warn_unless_converged(self) -> None:
-        told = self.certificate_
-        if told is None or told.convergence is None or told.converged:
+        certificate = self.certificate_
+        if certificate is None or certificate.convergence is None or certificate.converged:
             return
-        more = "Allow more with `max_iter`" if told.reason is StopReason.CAP else "It stalled"
+        more = (
+            "Allow more with `max_iter`" if certificate.reason is StopReason.CAP else "It stalled"
+        )
         warnings.warn(
-            f"{told.convergence.sentence} {more}; a larger `ridge` is easier to fit.",
+            f"{certificate.convergence.sentence} {more}; a larger `ridge` is easier to fit.",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -19,11 +19,20 @@ import numpy as np
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
 from ..projection import Projection, project
-from ..projection.distance import ROUNDED, check_delta, check_power, length_of, value_and_gradient
+from ..projection.distance import (
+    FORMS,
+    ROUNDED,
+    check_delta,
+    check_power,
+    length_of,
+    value_and_gradient,
+)
 from ..projection.result import refuse_empty
 from .decisions import weighed
+from .draws import Draws, Place
 from .least_squares import CHUNK, chunks
 from .models import ConvexModel, CostModel
+from .objective import DualTotals, Objective
 
 CACHED = 2e7
 """Entries of sets that a fit keeps cut into chunks; larger ones are cut anew in every pass."""
@@ -68,7 +77,7 @@ class DistanceLoss:
 
     @property
     def is_convex(self) -> bool:
-        return self.power != "welsch"
+        return FORMS[self.power].is_convex
 
     @property
     def sharp(self) -> DistanceLoss:
@@ -78,12 +87,50 @@ class DistanceLoss:
     @property
     def longest_gradient(self) -> float:
         """In the costs of a sample; the conjugate of the loss is infinite beyond."""
-        return {1: 1.0, ROUNDED: 1.0, "huber": self.delta}.get(self.power, np.inf)
+        return FORMS[self.power].longest_gradient(self.delta)
 
     @property
     def conjugate_square(self) -> float:
         """The factor of |y|^2 in the conjugate."""
-        return {1: 0.0, ROUNDED: 0.5 * self.delta}.get(self.power, 0.5)
+        return FORMS[self.power].conjugate_square(self.delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """How far the costs of a model were from the sets, all samples together."""
+
+    samples: int
+    h: float
+    """The mean loss, samples counted by their weights."""
+    squared: float
+    """The same of 1/2 distance^2, whatever the loss."""
+    mean_distance: float
+    max_distance: float
+    max_relative: float
+    sum_of_squares: float
+    """Of distances, every sample counted once."""
+    inside: int
+    """Samples within the relative tolerance asked for."""
+    unsolved: int
+    trivial: bool
+    projection_seconds: float
+    fit_seconds: float
+
+    def row(self) -> dict[str, Any]:
+        """The columns of a History that come from a pass."""
+        return {
+            "h": self.h,
+            "mean_distance": self.mean_distance,
+            "max_distance": self.max_distance,
+            "max_relative": self.max_relative,
+            "unsolved": self.unsolved,
+            "projection_seconds": self.projection_seconds,
+            "fit_seconds": self.fit_seconds,
+        }
+
+    def summary(self, tol: float) -> Summary:
+        """Itself: it was counted with a tolerance already."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -108,15 +155,25 @@ class Evaluation:
 
     def row(self) -> dict[str, Any]:
         """The columns of a History that come from a pass."""
-        return {
-            "h": self.h,
-            "mean_distance": float(self.distance.mean()),
-            "max_distance": float(self.distance.max()),
-            "max_relative": float(self.relative.max()),
-            "unsolved": self.unsolved,
-            "projection_seconds": self.projection_seconds,
-            "fit_seconds": self.fit_seconds,
-        }
+        return self.summary(0.0).row()
+
+    def summary(self, tol: float) -> Summary:
+        """What is left of it once samples are added up; those within a relative `tol` are
+        counted."""
+        return Summary(
+            samples=len(self.distance),
+            h=self.h,
+            squared=0.5 * float(np.average(self.distance**2, weights=self.weights)),
+            mean_distance=float(self.distance.mean()),
+            max_distance=float(self.distance.max()),
+            max_relative=float(self.relative.max()),
+            sum_of_squares=float((self.distance**2).sum()),
+            inside=int((self.relative <= tol).sum()),
+            unsolved=self.unsolved,
+            trivial=self.trivial,
+            projection_seconds=self.projection_seconds,
+            fit_seconds=self.fit_seconds,
+        )
 
 
 class Tally:
@@ -132,7 +189,7 @@ class Tally:
         self._total, self._counted = 0.0, 0.0
         self._unsolved = 0
         self.projecting = 0.0
-        """Seconds spent in projections; whoever projects adds to it."""
+        """Seconds spent in projections; every caller of `project` adds to it."""
 
     def add(self, near: Any, size: Any, weights: Any, value: Any = None) -> None:
         """Count a batch: a Projection, the length of each cost or its margin if that is more, what
@@ -183,7 +240,8 @@ class Evaluator:
     """The mean loss of models on one data set; call it with a model and its features.
 
     Multipliers of the last projections are kept (`warm_start`), so that the next evaluation starts
-    from them: one number for each row of the problem, sample and draw.
+    from them: one number for each row of the problem, sample and draw. `place` is where the samples
+    stand in a larger data set, whose draws of noise they then have.
     """
 
     def __init__(
@@ -194,6 +252,7 @@ class Evaluator:
         warm_start: bool = True,
         cache: bool = False,
         threads: int | None = None,
+        place: Place | None = None,
     ) -> None:
         self.sets, self.loss = sets, loss or DistanceLoss()
         self.evaluations, self.projections = 0, 0
@@ -202,7 +261,14 @@ class Evaluator:
         self._multipliers: list[np.ndarray | None] = [None] * len(self._parts)
         entries = len(sets) * sets.n_parameters * self.loss.count
         self._cache: dict[int, Any] | None = {} if cache and entries <= CACHED else None
-        self._half = self._draw() if self.loss.noise else None
+        self._draws = self._draw(place) if self.loss.noise else None
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    @property
+    def n_parameters(self) -> int:
+        return self.sets.n_parameters
 
     def __call__(self, model: CostModel, features: Any) -> Evaluation:
         """Evaluate, and let the model take in what moves it down: costs less gradients."""
@@ -211,6 +277,37 @@ class Evaluator:
     def look(self, model: CostModel, features: Any) -> Evaluation:
         """Evaluate a model that learns nothing from it."""
         return self._pass(model, features, learn=False)
+
+    def describe(self, model: CostModel, features: Any) -> Evaluation:
+        """The plain distances of a model that is not changed any more. Without noise these are the
+        projections of the last evaluation, or nearly."""
+        if not self.loss.noise:
+            return self.look(model, features)
+        plain = Evaluator(self.sets, warm_start=False, threads=self.threads)
+        return plain.look(model, features)
+
+    def part(self, features: Any, least: int) -> tuple[Any, Objective] | None:
+        sets, size = self.sets, max(least, len(self.sets) // 10)
+        if len(sets) < 4 * size:
+            return None
+        rng = np.random.default_rng(self.loss.seed)
+        some = np.sort(rng.choice(len(sets), size, replace=False))
+        return features[some], Evaluator(sets[some], self.loss, cache=True, threads=self.threads)
+
+    def in_memory(self, features: Any) -> tuple[Any, Evaluator]:
+        return features, self
+
+    @property
+    def keeps_duals(self) -> bool:
+        return len(self.sets) * self.sets.n_parameters * self.loss.count <= CACHED
+
+    def dual_totals(
+        self, model: ConvexModel, moved: ConvexModel, features: Any, pushes: list[np.ndarray]
+    ) -> DualTotals:
+        from .bound import totals_of
+
+        parts = self.dual_parts(model, features)
+        return totals_of(model, moved, parts, pushes, self.loss)
 
     def _pass(self, model: CostModel, features: Any, *, learn: bool) -> Evaluation:
         tally = Tally(self.sets.weights)
@@ -261,10 +358,11 @@ class Evaluator:
     ) -> np.ndarray:
         """(b, n) of some samples, each with one of its draws."""
         costs = model.cost(features)
-        if self._half is None:
+        if self._draws is None:
             return costs
-        sign = np.where(draw < len(self._half), 1.0, -1.0)[:, None]
-        return costs + sign * self._half[draw % len(self._half), index]
+        half = self.loss.draws // 2
+        sign = np.where(draw < half, 1.0, -1.0)[:, None]
+        return costs + sign * self._draws.some(draw % half, index)
 
     def _last_multipliers(self, index: np.ndarray, draw: np.ndarray) -> np.ndarray | None:
         """(b, m) those of some samples, each with one of its draws; None before there are any."""
@@ -299,7 +397,7 @@ class Evaluator:
         near = self._project(Q, own, k)
         size = length_of(Q, own.margins)
         value, gradient = value_and_gradient(Q, near, size, self.loss.power, self.loss.delta)
-        if self._half is None:
+        if self._draws is None:
             return near, value, gradient
         shape = (self.loss.count, len(costs))
         mean = {name: getattr(near, name).reshape(shape) for name in ("distance", "solved")}
@@ -315,18 +413,26 @@ class Evaluator:
 
     def _noisy(self, costs: np.ndarray, k: int) -> np.ndarray:
         """(K b, n): the costs of a chunk with every draw, draw after draw."""
-        if self._half is None:
+        if self._draws is None:
             return costs
-        noise = self._half[:, self._parts[k]]
+        noise = self._draws.of(self._parts[k])
         return np.concatenate([costs + noise, costs - noise]).reshape(-1, costs.shape[1])
 
-    def _draw(self) -> np.ndarray:
-        """(K / 2, B, n): half of the draws; the others are their opposites."""
-        shape = (self.loss.draws // 2, len(self.sets), self.sets.n_parameters)
-        half = self.loss.noise * np.random.default_rng(self.loss.seed).standard_normal(shape)
+    def _draw(self, place: Place | None) -> Draws:
+        """The draws of the samples; the sets of several problems have them in memory."""
+        loss, n = self.loss, self.sets.n_parameters
+        draws = Draws(
+            noise=loss.noise,
+            pairs=loss.draws // 2,
+            seed=loss.seed,
+            size=len(self.sets),
+            n=n,
+            place=place,
+        )
         if isinstance(self.sets, MixedSets):  # entries that an instance does not have stay 0
-            half[:, np.arange(shape[2]) >= self.sets.sizes[:, None]] = 0.0
-        return half
+            draws.half = draws.of(slice(0, len(self.sets)))
+            draws.half[:, np.arange(n) >= self.sets.sizes[:, None]] = 0.0
+        return draws
 
     def _of(self, k: int) -> Any:
         """The sets of a chunk, once for every draw."""

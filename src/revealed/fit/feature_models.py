@@ -86,6 +86,12 @@ class OnFeatures(Settings):
         self.ridge = ridge
         self._linear.set_ridge(ridge)
 
+    def taken(self) -> tuple[np.ndarray, ...]:
+        return self._linear.taken()
+
+    def collect(self, taken: tuple[np.ndarray, ...]) -> None:
+        self._linear.collect(taken)
+
     def cost(self, features: Any) -> np.ndarray:
         return self._linear.cost(features)
 

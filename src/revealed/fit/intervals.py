@@ -1,6 +1,6 @@
 """Confidence intervals for the coefficients of a linear cost model, from converged refits.
 
-Decisions tell costs up to one common factor, and nothing along the directions of
+Decisions determine costs up to one common factor, and nothing along the directions of
 `optimality.identification`. So intervals are of canonical coefficients (those directions taken
 out) in standardized features, divided by the common length of all of them, and are shown at the
 length that the fit has. The fit is repeated without each of G groups of samples, every time to its
@@ -74,13 +74,13 @@ class CoefficientIntervals:
     """How much longer the coefficients are with a tenth of the ridge."""
 
     @property
-    def told(self) -> np.ndarray:
+    def has_interval(self) -> np.ndarray:
         """(n, d + 1) which coefficients have an interval."""
         return np.asarray(np.isfinite(self.low))
 
     @property
     def columns(self) -> np.ndarray:
-        """(d,) which features have an effect that can be told from those of the others."""
+        """(d,) which features have an effect separate from those of the others."""
         return np.asarray(np.isfinite(self.value[:, :-1]).all(axis=0))
 
     @property
@@ -93,7 +93,7 @@ class CoefficientIntervals:
     @property
     def sentence(self) -> str:
         """What the intervals are, and of what."""
-        told = int(self.told.sum())
+        has_interval = int(self.has_interval.sum())
         if self.converged < self.refits:
             return (
                 f"No intervals: {self.refits - self.converged} of {self.refits} refits did not "
@@ -107,9 +107,9 @@ class CoefficientIntervals:
                 "same."
             )
         return (
-            f"{told:,} of {self.told.size:,} coefficients have an interval, at "
+            f"{has_interval:,} of {self.has_interval.size:,} coefficients have an interval, at "
             f"{100 * self.level:g}%, from {self.refits} refits to the minimum, each without one "
-            f"part in {self.refits} of the decisions. Decisions tell costs only up to a common "
+            f"part in {self.refits} of the decisions. Decisions fix costs only up to a common "
             "factor, so these are coefficients relative to all others, at the length of the fit. "
             "They are of the minimizer of the expected loss: close to the true coefficients if "
             "costs are linear in these features and the decision maker's noise is normal."
@@ -132,7 +132,7 @@ def coefficient_intervals(
     threads: int | None = None,
     step: Callable[[int], None] = lambda k: None,
 ) -> CoefficientIntervals:
-    """Which coefficients of costs c = coef z + intercept the decisions tell, and how surely.
+    """Which coefficients of costs c = coef z + intercept the decisions determine, and how well.
 
     Parameters
     ----------
@@ -163,15 +163,19 @@ def coefficient_intervals(
     evaluator = Evaluator(sets, loss or default_loss(sets), cache=True, threads=threads)
     with threadpool_limits(1, user_api="blas"):
         first, *others = list(_fits(design, evaluator, refits, seed, step))
-    told = np.outer(known.entries, np.append(known.features, True))
+    has_interval = np.outer(known.entries, np.append(known.features, True))
     theta = known.canonical(first[0])
     again = [known.canonical(other) for other, _ in others]
     converged = sum(reached for _, reached in others) * first[1]
-    growth = _growth(design, evaluator, theta[told], lambda again: known.canonical(again)[told])
+    growth = _growth(
+        design, evaluator, theta[has_interval], lambda again: known.canonical(again)[has_interval]
+    )
     half = np.full(theta.shape, np.nan)
-    if converged == refits and told.sum() > 1 and growth <= MOST_GROWTH:
-        half[told] = _half_width(theta[told], np.stack([one[told] for one in again]), level)
-    theta[:, ~told.any(axis=0)] = np.nan
+    if converged == refits and has_interval.sum() > 1 and growth <= MOST_GROWTH:
+        half[has_interval] = _half_width(
+            theta[has_interval], np.stack([one[has_interval] for one in again]), level
+        )
+    theta[:, ~has_interval.any(axis=0)] = np.nan
     value, low, high = (design.in_units(part) for part in (theta, theta - half, theta + half))
     return CoefficientIntervals(
         value,

@@ -8,10 +8,9 @@ minimum is proved to be small, not when progress is slow.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -20,18 +19,20 @@ from .._common.checks import check_number, check_whole
 from ..optimality.protocol import CostSet as Sets
 from ..projection.distance import ROUNDED
 from .bound import lower_bound
-from .certificate import Certificate, Convergence, describe
+from .certificate import Certificate, Convergence
 from .contexts import check_data
 from .curvature import has_metric, price_of_metric, sampled_metric
 from .cuts import minimize_over_cuts, needs_cuts
 from .decisions import counting
 from .evaluation import DistanceLoss, Evaluator
 from .history import History, StopReason
-from .models import ConvexModel, CostModel, Slope
+from .keeping import Drawn, Keeper, Standing
+from .keeping import Point as _Point
+from .models import ConvexModel, CostModel
+from .objective import Objective
 from .progress import progress
+from .quasi_newton import MEMORY, Metric, next_trial, two_loops
 
-MEMORY = 20
-"""Past steps remembered."""
 TRIALS = 20
 """Evaluations of one line search."""
 FALL = 1e-4
@@ -58,21 +59,12 @@ TRUSTED = 5
 """Past steps after which the fall that a direction promises is believed without a proof."""
 NEARLY_FLAT = 1e-3
 """Share of a small gradient below which no step is worth trying, whatever the loss."""
+IDLE, LEVEL = 20, 1e-13
+"""Steps in which the loss falls by no more than this share of it: they wander where it is flat."""
 STRICTER = 0.1
 """Factor on the estimated gap after a proof has shown that it was too hopeful."""
 
-Metric = Callable[[np.ndarray], np.ndarray]
 Monitor = Callable[[CostModel], dict[str, Any]]
-
-
-class _Point(NamedTuple):
-    """A model in whitened coordinates, and the loss there."""
-
-    x: np.ndarray
-    value: float
-    gradient: np.ndarray
-    slope: Slope
-    row: dict[str, Any]
 
 
 def lbfgs(
@@ -117,15 +109,46 @@ def lbfgs(
             lbfgs, model, features, sets, loss=loss, max_iter=max_iter, tol=tol, threads=threads,
             **options,
         )  # fmt: skip
-    evaluator = evaluator or Evaluator(sets, loss, cache=True, threads=threads)
+    return minimize(
+        model,
+        features,
+        evaluator or Evaluator(sets, loss, cache=True, threads=threads),
+        max_iter=max_iter,
+        tol=tol,
+        monitor=monitor,
+        verbose=verbose,
+        describe_fit=describe_fit,
+        sample_curvature=sample_curvature,
+    )
+
+
+def minimize(
+    model: ConvexModel,
+    features: Any,
+    objective: Objective,
+    *,
+    max_iter: int = 500,
+    tol: float = 1e-6,
+    monitor: Monitor | None = None,
+    verbose: bool = False,
+    describe_fit: bool = True,
+    sample_curvature: bool = True,
+    keeper: Keeper | None = None,
+) -> History:
+    """`lbfgs` for a model that is prepared and data of any kind; `keeper` keeps checkpoints."""
     # Threads of the linear algebra wait for work in a loop, on the cores that projections use.
     with (
         threadpool_limits(1, user_api="blas"),
         progress("L-BFGS", max_iter, verbose=verbose) as show,
     ):
-        before = _start_on_a_part(model, features, evaluator, max_iter, tol)
-        run = _Run(model, features, evaluator, max_iter, tol, monitor)
-        run.before, run.curved = before, sample_curvature and has_metric(model, evaluator)
+        found = None if keeper is None else keeper.found
+        before = 0
+        if found is None:
+            before = _start_on_a_part(model, features, objective, max_iter, tol)
+        run = _Run(model, features, objective, max_iter, tol, monitor, keeper)
+        if found is None:
+            run.before = before
+        run.curved = sample_curvature and has_metric(model, objective)
         if not describe_fit:
             run.proves, run.hope = False, STRICTER
         run.minimize(show)
@@ -167,19 +190,16 @@ def refit(
 
 
 def _start_on_a_part(
-    model: ConvexModel, features: Any, evaluator: Evaluator, max_iter: int, tol: float
+    model: ConvexModel, features: Any, objective: Objective, max_iter: int, tol: float
 ) -> int:
     """Bring the model near the minimum on a tenth of many samples, where an evaluation takes a
     tenth of the time; how many projections that took."""
-    sets, size = evaluator.sets, max(PART, len(evaluator.sets) // 10)
     if model.point.any() or not max_iter:
         return 0
-    if len(sets) < 4 * size:
-        return 0 if evaluator.loss.is_convex else _start_convex(model, features, evaluator)
-    rng = np.random.default_rng(evaluator.loss.seed)
-    some = np.sort(rng.choice(len(sets), size, replace=False))
-    part = Evaluator(sets[some], evaluator.loss, cache=True, threads=evaluator.threads)
-    chosen = features[some]
+    found = objective.part(features, PART)
+    if found is None:
+        return 0 if objective.loss.is_convex else _start_convex(model, features, objective)
+    chosen, part = found
     before = _start_on_a_part(model, chosen, part, max_iter, tol)
     run = _Run(model, chosen, part, min(max_iter, MOST_ON_PART), max(tol, NEAR_ENOUGH), None)
     run.curved, run.proves = has_metric(model, part), False
@@ -187,11 +207,12 @@ def _start_on_a_part(
     return before + part.projections
 
 
-def _start_convex(model: ConvexModel, features: Any, evaluator: Evaluator) -> int:
+def _start_convex(model: ConvexModel, features: Any, objective: Objective) -> int:
     """Bring the model near the minimum of a smooth convex loss; how many projections that took.
 
     The convex loss is smoothed; no figure is kept yet of what that is worth.
     """
+    features, evaluator = objective.in_memory(features)
     wide = WIDER * evaluator.loss.delta
     noise = max(evaluator.loss.noise, wide)
     loss = replace(evaluator.loss, power="huber", delta=wide, noise=noise, draws=2)
@@ -209,72 +230,101 @@ class _Run:
         self,
         model: ConvexModel,
         features: Any,
-        evaluator: Evaluator,
+        objective: Objective,
         max_iter: int,
         tol: float,
         monitor: Monitor | None,
+        keeper: Keeper | None = None,
     ) -> None:
-        self.model, self.features, self.evaluator = model, features, evaluator
+        self.model, self.features, self.objective = model, features, objective
         self.max_iter, self.tol, self.monitor = max_iter, tol, monitor
         self.history, self.hope = History(), 1.0
         self.bound, self.rounded_bound = 0.0, 0.0  # of the loss asked for, and with its kink off
         self.curved, self.before, self.proves = True, 0, True
         self.metric: Metric | None = None
-        self._begun, self._made = evaluator.evaluations, evaluator.projections
-        self.asked = evaluator.loss
+        self._begun, self._made = objective.evaluations, objective.projections
+        self.asked = objective.loss
+        self.keeper = keeper
+        self._at: Standing | None = None
+        """Where a run that was stopped goes on from."""
+        if keeper is None or keeper.found is None:
+            here = self._first_point()
+            self._start, self._first = here, here.value
+        else:
+            self._resume(keeper)
+
+    def _resume(self, keeper: Keeper) -> None:
+        """Be as the run was when its checkpoint was written."""
+        self._at, facts = keeper.standing()
+        self._start, self._first = self._at.here, facts["first"]
+        self.history = History(list(facts["rows"]))
+        self.hope, self.bound, self.rounded_bound = facts["hope"], facts["bound"], facts["rounded"]
+        self.before = facts["projections"]
+        self._begun -= facts["evaluations"]
+        if self.asked.power == 1:
+            self.objective.loss = replace(self.asked, power=ROUNDED, delta=facts["delta"])
+        if self._at.drawn is not None:
+            self._at.metric = self._metric(self._at.drawn)
+
+    def _keep(self, at: Standing) -> None:
+        if self.keeper is None or not self.keeper.due():
+            return
+        facts = {
+            "first": self._first,
+            "hope": self.hope,
+            "bound": self.bound,
+            "rounded": self.rounded_bound,
+            "projections": self.projections,
+            "evaluations": self.evaluations,
+            "delta": self.objective.loss.delta,
+        }
+        self.keeper.keep(at, facts, self.history.rows)
+
+    def _first_point(self) -> _Point:
         if self.asked.power == 1:  # round its kink off, ever less
-            size = evaluator.look(model, features).distance.mean()
-            self._round(max(float(size), np.finfo(float).tiny))
-        self._start = self._measure(model.point)
+            size = self.objective.look(self.model, self.features).summary(0.0).mean_distance
+            self._round(max(size, np.finfo(float).tiny))
+        return self._measure(self.model.point)
 
     @property
     def evaluations(self) -> int:
-        return self.evaluator.evaluations - self._begun
+        return self.objective.evaluations - self._begun
 
     @property
     def projections(self) -> int:
         """Of this run and of the one on a part of the samples before it."""
-        return self.before + self.evaluator.projections - self._made
+        return self.before + self.objective.projections - self._made
 
     def minimize(self, show: Callable[[dict[str, Any]], None]) -> None:
         """Step until the minimum is reached or nothing is left to try; the model ends there."""
-        here, pairs = self._start, deque(maxlen=MEMORY)
-        metric, price = self.metric, None
         first = FIRST_METRIC if self.asked.is_convex else 0  # these begin near a minimum
-        due = first if self.curved else np.inf
+        at = self._at or Standing(self._start, first if self.curved else np.inf, metric=self.metric)
         while True:
+            self._keep(at)
+            here = at.here
             self._record(here)
             show(self.history.rows[-1])
-            direction = _two_loops(here.gradient, pairs, metric)
+            direction = two_loops(here.gradient, at.pairs, at.metric)
             self.history.reason = self._reason(
-                here, direction, known=MEMORY if metric else len(pairs)
+                here, direction, known=MEMORY if at.metric else len(at.pairs)
             )
             if self.history.reason is StopReason.CONVERGED and not self._is_sharp(here):
                 self.history.reason = None
-                self._round(LESS_ROUND * self.evaluator.loss.delta)
-                here, metric, due = self._measure(here.x), None, self.evaluations + (price or 0.0)
-                pairs.clear()
-                direction = -here.gradient
+                direction = self._sharpen(at)
+                here = at.here
             if self.history.reason is not None:
                 break
-            if self.evaluations >= due and price is None:
+            if self.evaluations >= at.due and at.price is None:
                 self.model.move_to(here.x)
-                price = price_of_metric(self.model, self.features, self.evaluator)
-                due = first + price if first else 0.0
-            if self.evaluations >= due and price is not None:
-                self.model.move_to(here.x)
-                steepness = float(np.linalg.norm(here.gradient)) / np.sqrt(2.0 * here.value)
-                metric = sampled_metric(
-                    self.model, self.features, self.evaluator, steepness=steepness, turn=int(due)
-                )
-                due = self.evaluations + NEXT_METRIC + 2.0 * price
-                if metric is not None:
-                    pairs.clear()
-                direction = _two_loops(here.gradient, pairs, metric)
+                at.price = price_of_metric(self.model, self.features, self.objective)
+                at.due = first + at.price if first else 0.0
+            if self.evaluations >= at.due and at.price is not None:
+                self._sample_metric(at)
+                direction = two_loops(here.gradient, at.pairs, at.metric)
             found = self._search(here, direction)
-            if found is None and (pairs or metric):  # a curvature that misleads: step as POCS does
-                pairs.clear()
-                metric = None
+            if found is None and (at.pairs or at.metric):  # curvature that misleads: step as POCS
+                at.pairs.clear()
+                at.metric, at.drawn = None, None
                 found = self._search(here, -here.gradient)
             if found is None:
                 spent = self.evaluations > self.max_iter
@@ -282,14 +332,38 @@ class _Run:
                 break
             step, turn = found.x - here.x, found.gradient - here.gradient
             if step @ turn > 1e-12 * (turn @ turn):
-                pairs.append((step, turn))
-            here = found
-        self.here = here
-        self.model.move_to(here.x)
+                at.pairs.append((step, turn))
+            at.here = found
+        self.here = at.here
+        self.model.move_to(at.here.x)
+
+    def _sharpen(self, at: Standing) -> np.ndarray:
+        """Round the kink off less, and begin again from here: the first direction."""
+        self._round(LESS_ROUND * self.objective.loss.delta)
+        at.here, at.metric, at.drawn = self._measure(at.here.x), None, None
+        at.due = self.evaluations + (at.price or 0.0)
+        at.pairs.clear()
+        return -at.here.gradient
+
+    def _sample_metric(self, at: Standing) -> None:
+        assert at.price is not None, "its price comes first"
+        here = at.here
+        steepness = float(np.linalg.norm(here.gradient)) / np.sqrt(2.0 * here.value)
+        drawn = Drawn(here.x, float(steepness), int(at.due))
+        at.metric = self._metric(drawn)
+        at.due = self.evaluations + NEXT_METRIC + 2.0 * at.price
+        if at.metric is not None:
+            at.pairs.clear()
+        at.drawn = None if at.metric is None else drawn
+
+    def _metric(self, drawn: Drawn) -> Metric | None:
+        self.model.move_to(drawn.x)
+        options: dict[str, Any] = {"steepness": drawn.steepness, "turn": drawn.turn}
+        return sampled_metric(self.model, self.features, self.objective, **options)
 
     def finish(self) -> None:
         """Measure the plain distances of the final model, for the certificate."""
-        loss, sets = self.asked, self.evaluator.sets
+        loss = self.asked
         value, reason = self._value_asked(self.here), self.history.reason
         assert reason is not None
         converged = reason in (StopReason.CONVERGED, StopReason.INTERPOLATED)
@@ -298,7 +372,7 @@ class _Run:
             converged = value - self.bound <= self.tol * value
             if converged:
                 reason = self.history.reason = StopReason.CONVERGED
-        self.evaluator.loss = loss
+        self.objective.loss = loss
         facts = Convergence(
             value=value,
             lower_bound=min(self.bound, value),
@@ -307,21 +381,18 @@ class _Run:
             evaluations=self.evaluations,
             projections=self.projections,
         )
-        if loss.noise:
-            plain = describe(self.model, self.features, sets, threads=self.evaluator.threads)
-        else:  # these are the projections of the last evaluation, or nearly
-            plain = self.evaluator.look(self.model, self.features)
+        plain = self.objective.describe(self.model, self.features)
         self.history.certificate = Certificate.of(plain, self.tol, reason, facts)
 
     def _round(self, delta: float) -> None:
-        self.evaluator.loss = replace(self.asked, power=ROUNDED, delta=delta)
+        self.objective.loss = replace(self.asked, power=ROUNDED, delta=delta)
         self.hope, self.rounded_bound = 1.0, 0.0
 
     def _is_sharp(self, here: _Point) -> bool:
         """Whether the loss as asked for, kinks and all, is as near its minimum as it should be."""
         if self.asked.power != 1:
             return True
-        if self.evaluator.loss.delta < SHARPEST * here.value:
+        if self.objective.loss.delta < SHARPEST * here.value:
             return True
         value = self._value_asked(here)
         return value - self.bound <= self.tol * value
@@ -331,14 +402,14 @@ class _Run:
         if self.asked.power != 1:
             return here.value
         self.model.move_to(here.x)
-        rounded, self.evaluator.loss = self.evaluator.loss, self.asked
-        value = self.evaluator.look(self.model, self.features).h + self.model.penalty()
-        self.evaluator.loss = rounded
+        rounded, self.objective.loss = self.objective.loss, self.asked
+        value = self.objective.look(self.model, self.features).h + self.model.penalty()
+        self.objective.loss = rounded
         return value
 
     def _measure(self, x: np.ndarray) -> _Point:
         self.model.move_to(x)
-        done = self.evaluator(self.model, self.features)
+        done = self.objective(self.model, self.features)
         gradient, slope = self.model.gradient()
         value = done.h + self.model.penalty()
         return _Point(x, value, gradient, slope, {"loss": value} | done.row())
@@ -354,11 +425,25 @@ class _Run:
 
     def _reason(self, here: _Point, direction: np.ndarray, known: int) -> StopReason | None:
         inside = here.row["max_relative"] <= self.tol
-        if inside and not (self.evaluator.loss.noise or self.model.ridge):
+        if inside and not (self.objective.loss.noise or self.model.ridge):
             return StopReason.INTERPOLATED
         if self._is_minimum(here, direction, known):
             return StopReason.CONVERGED
+        if self._is_idle():
+            return StopReason.NO_PROGRESS
         return StopReason.CAP if self.evaluations > self.max_iter else None
+
+    def _is_idle(self) -> bool:
+        """Whether the last steps changed nothing. A kink that is rounded less changes the loss, and
+        without a ridge it is the gradient that has to become small."""
+        rows = self.history.rows
+        if len(rows) <= IDLE or self.asked.power == 1:
+            return False
+        shares = {"loss": 1.0 - LEVEL} | ({} if self.model.ridge > 0 else {"gradient": 1.0})
+        return all(
+            min(row[name] for row in rows[-IDLE:]) >= share * min(row[name] for row in rows[:-IDLE])
+            for name, share in shares.items()
+        )
 
     def _is_minimum(self, here: _Point, direction: np.ndarray, known: int) -> bool:
         """Whether the distance to the minimum is proved to be small, or without a ridge, the
@@ -367,19 +452,19 @@ class _Run:
         A proof costs an evaluation or two; it is tried when the fall that `direction` promises is
         small enough. `known` is the number of past steps that `direction` is made from.
         """
-        if here.value <= NOTHING * self._start.value:
+        if here.value <= NOTHING * self._first:
             return True
         length = float(np.linalg.norm(here.gradient))
-        if not (self.model.ridge > 0 and self.evaluator.loss.is_convex):
+        if not (self.model.ridge > 0 and self.objective.loss.is_convex):
             small = self.tol * np.sqrt(2.0 * here.value)
-            if self.evaluator.loss.is_convex or length <= NEARLY_FLAT * small:
+            if self.objective.loss.is_convex or length <= NEARLY_FLAT * small:
                 return length <= small
             # Samples that are given up have no gradient: far from a minimum it can be small too.
             promised = -0.5 * float(here.gradient @ direction)
             return length <= small and known >= TRUSTED and promised <= self.tol * here.value
         # A kink that is still rounded by delta need not be approached more closely than that.
-        rounded = self.evaluator.loss.power == ROUNDED
-        allowed = max(self.tol * here.value, ENOUGH * self.evaluator.loss.delta * rounded)
+        rounded = self.objective.loss.power == ROUNDED
+        allowed = max(self.tol * here.value, ENOUGH * self.objective.loss.delta * rounded)
         if -0.5 * float(here.gradient @ direction) > self.hope * allowed:
             return False
         if not self.proves:
@@ -393,7 +478,7 @@ class _Run:
     def _prove(self, here: _Point) -> None:
         self.model.move_to(here.x)
         bound, sharp = lower_bound(
-            self.model, self.features, self.evaluator, here.value, here.gradient, here.slope
+            self.model, self.features, self.objective, here.value, here.gradient, here.slope
         )
         self.rounded_bound = max(self.rounded_bound, bound)
         self.bound = max(self.bound, sharp)
@@ -414,7 +499,7 @@ class _Run:
             after = float(there.gradient @ direction)
             falls = there.value <= here.value + FALL * t * slope
             # Close to the minimum the loss changes by less than its accuracy; its slope still
-            # tells the way (Hager and Zhang 2005).
+            # points the way (Hager and Zhang 2005).
             falls |= there.value <= here.value + allowed and after <= (2 * FALL - 1) * slope
             if falls and (best is None or there.value <= best.value + allowed):
                 best = there
@@ -424,36 +509,5 @@ class _Run:
                 low = (t, after)
             else:
                 high = (t, after)
-            t = _next_trial(low, high, t)
+            t = next_trial(low, high, t)
         return best
-
-
-def _next_trial(low: tuple[float, float], high: tuple[float, float] | None, t: float) -> float:
-    """Where the slope would be 0 if it changed evenly, within limits; slopes are those at the ends.
-
-    The loss is piecewise quadratic, so its slope along a line is made of straight pieces.
-    """
-    if high is None:
-        return 4.0 * t
-    (a, da), (b, db) = low, high
-    width = b - a
-    guess = a - da * width / (db - da) if db > da else a + 0.5 * width
-    return min(max(guess, a + 0.1 * width), b - 0.1 * width)
-
-
-def _two_loops(gradient: np.ndarray, pairs: Any, metric: Metric | None) -> np.ndarray:
-    """The negative gradient through the inverse curvature that the last steps have shown; `metric`
-    is what was known of it before."""
-    q, shares = gradient.copy(), []
-    for step, turn in reversed(pairs):
-        share = (step @ q) / (step @ turn)
-        q -= share * turn
-        shares.append(share)
-    if metric is not None:
-        q = metric(q)
-    elif pairs:
-        step, turn = pairs[-1]
-        q *= (step @ turn) / (turn @ turn)
-    for (step, turn), share in zip(pairs, reversed(shares), strict=True):
-        q += (share - (turn @ q) / (step @ turn)) * step
-    return -q

@@ -61,6 +61,20 @@ class RowFactor:
         self._R = np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))
         self.count = total
 
+    def merge(self, other: RowFactor) -> None:
+        """Take in the rows that another has seen."""
+        if not other.count:
+            return
+        total = self.count + other.count
+        self._largest = np.maximum(self._largest, other._largest)
+        parts = [self._R, other._R]
+        if self.center:
+            shift = other.mean - self.mean
+            parts.append((np.sqrt(self.count * other.count / total) * shift)[None])
+            self.mean = self.mean + shift * (other.count / total)
+        self._R = np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))
+        self.count = total
+
     def arrays(self) -> dict[str, np.ndarray]:
         """All that is known of the rows, to be kept on disk."""
         return {

@@ -13,12 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .._common.optional import require
 from ..errors import InputError
-from ..io.folder import WITH_LIMITS, Facts, Tensors, finite, read_folder
-from ..io.forms import unpack_form
-from ..io.plain import unplain
-from ..io.problems import unpack_constraints, unpack_problem
-from ..io.structures import unpack_structure
+from ..io.folder import WITH_LIMITS, Facts, Tensors, finite, read_folder, unplain
+from ..io.problems import unpack_form, unpack_named, unpack_problem
 from ..problems.unknown import UnknownLimits
 from .certificate import Certificate, Convergence
 from .cross_validation import InverseRegressorCV
@@ -80,21 +78,21 @@ def _sentences(folder: Any) -> Iterator[None]:
 
 
 def _estimator(facts: Facts, tensors: Tensors, problem: Any, module: Any) -> Any:
-    told = Facts(unplain(facts.part("estimator").content), "estimator")
-    name = told.get("class", str)
+    stored = Facts(unplain(facts.part("estimator").content), "estimator")
+    name = stored.get("class", str)
     if name not in CLASSES:
         raise InputError(f"estimator: the class {name[:40]!r} is not known.")
     problem = unpack_problem(facts.part("problem"), tensors, problem)
-    settings = _decoded_settings(told.part("settings").content, module)
+    settings = _decoded_settings(stored.part("settings").content, module)
     est = CLASSES[name](problem, **settings)
     est.form_ = unpack_form(tensors) if "form.offset" in tensors else None
-    kind = told.content.get("cost_map")
+    kind = stored.content.get("cost_map")
     est.cost_map = {"form": est.form_, "units": None, None: None}[kind]
     if kind == "units":
         est.cost_map = finite(tensors, "cost_units", (problem.n_variables,))
     est.model_ = _model(facts.part("model"), tensors, module)
-    est.limits_ = _limits(told, tensors, problem)
-    _take_facts(est, told)
+    est.limits_ = _limits(stored, tensors, problem)
+    _take_facts(est, stored)
     est._take_coefficients()
     _check_fit(est)
     return est
@@ -104,6 +102,7 @@ def _model(facts: Facts, tensors: Tensors, module: Any) -> Any:
     kind = facts.get("kind", str)
     settings = _decoded_settings(unplain(facts.part("settings").content), module)
     if kind == MODULE:
+        require("torch", "A model that is a torch module", "torch")
         from .torch_model import TorchModel
 
         if module is None:
@@ -121,8 +120,8 @@ def _model(facts: Facts, tensors: Tensors, module: Any) -> Any:
     return model
 
 
-def _limits(told: Facts, tensors: Tensors, problem: Any) -> LimitModel | None:
-    kept = told.part("fitted").content.pop("limits_", None)
+def _limits(stored: Facts, tensors: Tensors, problem: Any) -> LimitModel | None:
+    kept = stored.part("fitted").content.pop("limits_", None)
     if kept is None:
         return None
     unknown = UnknownLimits.read(kept["unknown"], problem)
@@ -130,9 +129,9 @@ def _limits(told: Facts, tensors: Tensors, problem: Any) -> LimitModel | None:
     return LimitModel.from_arrays(unknown, own, int(kept["samples"]))
 
 
-def _take_facts(est: Any, told: Facts) -> None:
+def _take_facts(est: Any, stored: Facts) -> None:
     """What a fit leaves beside the model."""
-    fitted = told.part("fitted").content
+    fitted = stored.part("fitted").content
     est._seed = fitted.pop("seed")
     loss = fitted.pop("loss_")
     est.loss_ = DistanceLoss.read(loss | {"loss_seed": loss["seed"]})
@@ -144,8 +143,8 @@ def _take_facts(est: Any, told: Facts) -> None:
             setattr(est, name, np.array(fitted.pop(name), dtype=object))
     for name in _FITTED & fitted.keys():
         setattr(est, name, fitted[name])
-    est.certificate_ = _certificate(told.content.get("certificate"))
-    rows, reason = told.content.get("history"), told.content.get("reason")
+    est.certificate_ = _certificate(stored.content.get("certificate"))
+    rows, reason = stored.content.get("history"), stored.content.get("reason")
     est.history_ = None if rows is None else History([_renamed(row) for row in rows])
     if est.history_ is not None:
         est.history_.reason = None if reason is None else StopReason(reason)
@@ -164,10 +163,10 @@ _FITTED = {
 }
 
 
-def _certificate(told: dict[str, Any] | None) -> Certificate | None:
-    if told is None:
+def _certificate(stored: dict[str, Any] | None) -> Certificate | None:
+    if stored is None:
         return None
-    own = dict(told)
+    own = dict(stored)
     convergence = own.pop("convergence")
     own["reason"] = StopReason(own["reason"])
     limits = own.pop("limits", None)
@@ -227,15 +226,15 @@ def _decoded(value: Any, module: Any) -> Any:
 
 
 def _from_command_line(facts: Facts, tensors: Tensors, problem: Any) -> InverseRegressor:
-    if facts.get("version", int) == WITH_LIMITS:
+    if facts.get("version", int) == WITH_LIMITS or facts.has("limits"):
         raise InputError(
             "Every context of this model brings limits of its own. Use `revealed predict`, or "
             "revealed.cli.store.load_model."
         )
-    told = facts.part("model")
-    kind, margin = told.get("kind", str), told.get("margin", float)
+    stored = facts.part("model")
+    kind, margin = stored.get("kind", str), stored.get("margin", float)
     if problem is None:
-        problem = unpack_structure(facts.part("problem"), tensors, unpack_constraints(tensors))
+        problem = unpack_named(facts.part("problem"), tensors)
     names, mean, scale = _columns(facts)
     est: Any = InverseRegressor(problem, model=kind, margin=margin)
     est.model_ = _in_units(kind, tensors, mean, scale)

@@ -58,7 +58,7 @@ class CostModel(Protocol):
         """The features of `Z`, checked and factored for `n` cost entries.
 
         A sample counts by its weight, (B,), 1 unless given: one of weight 2 is a sample that comes
-        twice. `more` keeps what earlier data have told.
+        twice. `more` keeps what earlier data taught.
         """
         ...
 
@@ -106,6 +106,14 @@ class ConvexModel(CostModel, Protocol):
         ...
 
     def set_ridge(self, ridge: float) -> None: ...
+
+    def taken(self) -> tuple[np.ndarray, ...]:
+        """The sums that `add` has made of what it took in; they are then forgotten."""
+        ...
+
+    def collect(self, taken: tuple[np.ndarray, ...]) -> None:
+        """Take in what a copy of this model has `taken` from other samples."""
+        ...
 
     # Of the dual problem (see `bound`), for y (K, b, n) or (b, n) of a chunk of samples:
 
@@ -197,6 +205,27 @@ class LinearModel(Settings):
             self._keep_span(basis)
         return Z
 
+    def prepare_from(self, rows: RowFactor, n: int, samples: float | None = None) -> None:
+        """`prepare` for data that others have looked at: `rows` is what they saw of the features,
+        of as many `samples` as there are rows unless said."""
+        check_number(self.ridge, "ridge")
+        self._allocate(len(rows.mean), n)
+        self._rows, self._samples = rows, rows.count if samples is None else samples
+        basis = self._factor()
+        if basis is not None:
+            self._keep_span(basis)
+
+    def taken(self) -> tuple[np.ndarray, ...]:
+        result = self._pull.copy(), self._lift.copy(), np.array(float(self._count))
+        self._forget()
+        return result
+
+    def collect(self, taken: tuple[np.ndarray, ...]) -> None:
+        pull, lift, count = taken
+        self._pull += pull
+        self._lift += lift
+        self._count += float(count)
+
     def set_ridge(self, ridge: float) -> None:
         """Another penalty on the same data, from the coefficients as they are."""
         self.ridge = ridge
@@ -267,7 +296,7 @@ class LinearModel(Settings):
 
     def gradient(self) -> tuple[np.ndarray, Slope]:
         """Of mean loss and penalty at the point, where what `add` took in are costs less gradients
-        of samples; and what tells how far the minimum is."""
+        of samples; and the part from which the distance to the minimum follows."""
         rows = self._rows
         assert rows is not None, "`prepare` comes first"
         count = self._count * self._samples / rows.count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._common.arrays import is_module
 from ..errors import InputError
 from .feature_models import QuadraticModel, SharedModel
 from .kernel_model import KernelModel
@@ -36,12 +37,10 @@ def as_model(model: Any, *, by_entry: bool, boosts: bool = False) -> CostModel:
         from .regressors import BoostedModel, RefittedModel
 
         return (BoostedModel if boosts else RefittedModel)(model)
-    from torch import nn
-
+    if not is_module(model):
+        raise _unknown(model)
     from .torch_model import TorchModel
 
-    if not isinstance(model, nn.Module):
-        raise _unknown(model)
     return TorchModel(model)
 
 
@@ -55,9 +54,9 @@ def fresh_copy(model: Any, *, ridge: float, seed: int) -> CostModel:
     from sklearn.base import clone
 
     copy: Any = clone(model)
-    told = {"ridge": ridge, "seed": seed, "standardize": True}
+    shared = {"ridge": ridge, "seed": seed, "standardize": True}
     own = copy.get_params(deep=False)
-    return copy.set_params(**{name: value for name, value in told.items() if name in own})
+    return copy.set_params(**{name: value for name, value in shared.items() if name in own})
 
 
 def refuse_own_settings(model: Any) -> None:

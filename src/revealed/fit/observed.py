@@ -60,7 +60,7 @@ def observed(
     fits = X.ndim == 2 and X.shape[1] == problem.n_variables and bool(np.isfinite(X).all())
     if not fits or (problem.n_instances not in (None, len(X))):
         return Observed(X, None, "")  # refused where sets are built, with the reason
-    X, told = _unrounded(problem, X, decision_tol, vertices)
+    X, notes = _unrounded(problem, X, decision_tol, vertices)
     kept = None
     if infeasible == "skip":
         good = np.asarray(problem.constraint_violation(X)) <= TOLERANCE
@@ -68,7 +68,9 @@ def observed(
             raise InputError("Every decision breaks its constraints, so that none is left.")
         if not good.all():
             kept = np.flatnonzero(good)
-            told.append(f"{len(X) - len(kept):,} decisions break their constraints and are skipped")
+            notes.append(
+                f"{len(X) - len(kept):,} decisions break their constraints and are skipped"
+            )
             X, problem = X[kept], problem[kept]
             form = options.get("form")
             options["form"] = None if form is None else form[kept]
@@ -76,11 +78,11 @@ def observed(
     sets = OptimalitySet(problem, X, infeasible=policy, **options)
     moved = np.flatnonzero(sets.repaired)
     if moved.size:
-        told.append(
+        notes.append(
             f"{len(moved):,} decisions broke their constraints and were moved to the nearest that "
             f"obey, by up to {sets.repaired.max():.3g}"
         )
-    return Observed(sets, kept, " ".join(f"{part.rstrip('.')}." for part in told))
+    return Observed(sets, kept, " ".join(f"{part.rstrip('.')}." for part in notes))
 
 
 def _unrounded(

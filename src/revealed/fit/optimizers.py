@@ -1,10 +1,13 @@
-"""torch's optimizers by name, their learning rate, and their state for checkpoints."""
+"""torch's optimizers by name, schedules of their learning rate, and their state for checkpoints."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from .._common.checks import check_number
 from ..errors import InputError
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
@@ -53,3 +56,28 @@ def load_state(optimizer: torch.optim.Optimizer, state: dict[str, Tensor]) -> No
         parts.setdefault(int(i), {})[name] = placed
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": parts, "param_groups": groups})
+
+
+CONSTANT, LINEAR = "constant", "linear"
+
+
+def learning_rate(lr: float, schedule: float | str, when: float, total: int) -> float:
+    """The rate after `when` of `total` epochs.
+
+    "constant" keeps it. "linear" is lr (1 - when / total), a straight line that would end at 0. A
+    number p is lr / (1 + when)^p; 0.5 and 1 are usual.
+    """
+    if schedule == CONSTANT:
+        return lr
+    if schedule == LINEAR:
+        return lr * (1 - when / total)
+    return lr / (1.0 + when) ** float(schedule)
+
+
+def check_schedule(schedule: Any) -> None:
+    """Refuse what is neither a number of at least 0 nor "constant" nor "linear"."""
+    known = f'"{CONSTANT}" or "{LINEAR}"'
+    if not isinstance(schedule, str):
+        check_number(schedule, "schedule", f" Or {known}.")
+    elif schedule not in (CONSTANT, LINEAR):
+        raise InputError(f"`schedule` must be a number or {known}; got {schedule!r}.")

@@ -18,6 +18,7 @@ from typing import Any
 from .._common.checks import check_number, check_whole
 from ..errors import InputError
 from ..optimality.protocol import CostSet as Sets
+from ..projection.distance import FORMS
 from .bound import lower_bound
 from .certificate import Certificate, Convergence, describe
 from .contexts import check_data
@@ -113,7 +114,7 @@ def _convergence(
 
 
 def _refuse_kinks(loss: DistanceLoss) -> None:
-    if loss.power in (1, "welsch"):
+    if not FORMS[loss.power].has_unit_steps:
         raise InputError(
             f"POCS needs a squared distance or Huber's form, whose gradient it may follow all the "
             f"way; power={loss.power!r} needs solver='lbfgs'."

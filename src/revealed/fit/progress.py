@@ -46,5 +46,5 @@ def _words(row: dict[str, Any]) -> str:
     name = "h" if "h" in row else "loss"  # other losses than ours measure no h
     if row[name] != row[name]:  # a bar for something else than a fit
         return ""
-    told = f"{name} {row[name]:.4g}"
-    return told + (f", validation {row['validation']:.4g}" if "validation" in row else "")
+    text = f"{name} {row[name]:.4g}"
+    return text + (f", validation {row['validation']:.4g}" if "validation" in row else "")

@@ -30,7 +30,7 @@ from .models import CostModel, LinearModel
 from .progress import progress
 
 HELD_OUT = 0.2
-"""Of the samples, kept aside to tell when to stop, where no validation data are given."""
+"""Share of the samples that decides when to stop, where no validation data are given."""
 RATE = 0.5
 """Of the best step along a new regressor: small steps generalize better."""
 LONGEST = 64.0

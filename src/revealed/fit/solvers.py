@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._common.checks import check_number, check_whole
+from .._common.optional import require
 from .._common.settings import Settings
 from ..errors import InputError
 from ..optimality.mixed import MixedSets
@@ -78,7 +79,7 @@ class Solver(Settings):
 def one_projection(
     model: CostModel, Z: Any, sets: Sets, *, loss: DistanceLoss, tol: float, threads: int | None
 ) -> History:
-    """Project new data once and fit again, with what earlier data have told kept."""
+    """Project new data once and fit again, and keep what earlier data taught."""
     features = model.prepare(Z, sets.n_parameters, more=True, weights=sets.weights)
     done = Evaluator(sets, loss, warm_start=False, threads=threads)(model, features)
     model.refit()
@@ -227,9 +228,10 @@ class _FirstOrder(Solver):
         return own | {"optimizer": self.name}
 
     def check(self) -> None:
+        super().check()
+        require("torch", f"solver={self.name!r}", "torch")
         from .training import TrainSettings
 
-        super().check()
         TrainSettings(**self._settings())
 
     def fit(self, model: CostModel, Z: Any, sets: Sets, job: Job) -> History:

@@ -21,8 +21,15 @@ from ..optimality.protocol import CostSet as Sets
 from .contexts import LARGEST
 from .evaluation import Tally
 from .models import CostModel
-from .optimizers import OPTIMIZERS, load_state, make_optimizer, set_lr, state_of
-from .schedules import CONSTANT, learning_rate
+from .optimizers import (
+    CONSTANT,
+    OPTIMIZERS,
+    learning_rate,
+    load_state,
+    make_optimizer,
+    set_lr,
+    state_of,
+)
 from .torch_model import TorchModel, penalty, to_module
 
 USUAL_LR = {"armijo": 1.0, "preconditioned": 1.0, "sgd": 0.1, "adam": 0.01, "adagrad": 0.1}
@@ -57,7 +64,7 @@ class Objective:
 
     @property
     def measures_distance(self) -> bool:
-        """Whether the loss comes with projections, and so tells how far the sets are."""
+        """Whether the loss projects, and so knows how far the sets are."""
         return isinstance(self.loss, ProjectionLoss)
 
     def __call__(

@@ -18,11 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.settings import Settings
 from .._common.words import plain_name
 from ..errors import InputError
-from ..io.folder import UNNAMED, write_folder
-from ..io.forms import pack_form
-from ..io.plain import plain
-from ..io.problems import pack_problem
+from ..io.folder import UNNAMED, WITH_WHOLE, plain, write_folder
+from ..io.problems import pack_form, pack_problem
 from ..optimality.cost_form import CostForm
+from ..problems.integer import IntegerProgram
 from ..problems.linear import LinearProgram
 from .certificate import Certificate
 from .feature_models import QuadraticModel
@@ -66,13 +65,14 @@ def save_estimator(
         index["features"] = [{"name": n, "mean": 0.0, "scale": 1.0} for n in names["features"]]
         tensors |= {"coef": np.array(est.coef_), "intercept": np.array(est.intercept_)}
     place = Path(folder)
-    write_folder(place, index, tensors, version=1 if readable else UNNAMED)
+    named = WITH_WHOLE if isinstance(est.problem, IntegerProgram) else 1
+    write_folder(place, index, tensors, version=named if readable else UNNAMED)
     return place
 
 
 def training_facts(est: Any) -> dict[str, Any]:
     """How a fit went, as plain facts: for people, and for what computes with the same loss."""
-    loss, told = est.loss_, est.certificate_
+    loss, certificate = est.loss_, est.certificate_
     facts: dict[str, Any] = {
         "kind": getattr(est, "chosen_model_", est.model),
         "choice": getattr(est, "choice_", None),
@@ -84,27 +84,27 @@ def training_facts(est: Any) -> dict[str, Any]:
         "loss_seed": loss.seed,
     }
     facts["kind"] = facts["kind"] if isinstance(facts["kind"], str) else _kind_of(est.model_)
-    return facts if told is None else facts | _reached(told)
+    return facts if certificate is None else facts | _reached(certificate)
 
 
-def _reached(told: Certificate) -> dict[str, Any]:
+def _reached(certificate: Certificate) -> dict[str, Any]:
     facts = {
-        "samples": told.samples,
-        "loss": told.value,
-        "lower_bound": told.lower_bound,
-        "relative_gap": told.relative_gap,
-        "converged": told.converged,
-        "h": told.h,
-        "interpolates": told.interpolates,
-        "inside": told.inside,
-        "mean_distance": told.mean_distance,
-        "max_distance": told.max_distance,
-        "unsolved": told.unsolved,
-        "reason": told.reason.value,
-        "certificate": str(told),
+        "samples": certificate.samples,
+        "loss": certificate.value,
+        "lower_bound": certificate.lower_bound,
+        "relative_gap": certificate.relative_gap,
+        "converged": certificate.converged,
+        "h": certificate.h,
+        "interpolates": certificate.interpolates,
+        "inside": certificate.inside,
+        "mean_distance": certificate.mean_distance,
+        "max_distance": certificate.max_distance,
+        "unsolved": certificate.unsolved,
+        "reason": certificate.reason.value,
+        "certificate": str(certificate),
     }
-    if told.convergence is not None:
-        facts |= {"evaluations": told.convergence.evaluations}
+    if certificate.convergence is not None:
+        facts |= {"evaluations": certificate.convergence.evaluations}
     return facts
 
 
@@ -162,13 +162,24 @@ def _is_readable(est: Any, kind: str, names: dict[str, list[str]]) -> bool:
         and len(names) == 2
         and est.form_ is None
         and getattr(est, "limits_", None) is None
-        and type(problem) is LinearProgram
+        and (type(problem) is LinearProgram or _is_plain_integer(problem))
         and problem.n_instances is None
     )
 
 
-def _plan_facts(problem: LinearProgram, variables: list[str]) -> dict[str, Any]:
+def _is_plain_integer(problem: Any) -> bool:
+    """Whether rows, bounds and whole variables are all there is to know of a problem."""
+    plain = type(problem) is IntegerProgram and problem.structure is None
+    return plain and bool(problem.integer.any() and (problem.distance == 1).all())
+
+
+def _plan_facts(problem: LinearProgram | IntegerProgram, variables: list[str]) -> dict[str, Any]:
     """What makes a problem one with names."""
+    if isinstance(problem, IntegerProgram):
+        whole = [
+            name for name, is_whole in zip(variables, problem.integer, strict=True) if is_whole
+        ]
+        return _plan_facts(problem.relaxation, variables) | {"integers": whole, "whole": True}
     return {
         "name": "problem",
         "catalogue": None,
@@ -196,7 +207,7 @@ def _facts(est: Any) -> dict[str, Any]:
 
 
 def _fitted(est: Any) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "n_features_in_": est.n_features_in_,
         "n_iter_": est.n_iter_,
         "ridge_": est.ridge_,
@@ -206,15 +217,15 @@ def _fitted(est: Any) -> dict[str, Any]:
     }
     for name in ("feature_names_in_", "decision_names_in_"):
         if hasattr(est, name):
-            told[name] = [str(word) for word in getattr(est, name)]
+            facts[name] = [str(word) for word in getattr(est, name)]
     limits = getattr(est, "limits_", None)
     if limits is not None:
-        told["limits_"] = {"unknown": limits.unknown.as_dict, "samples": limits.samples}
+        facts["limits_"] = {"unknown": limits.unknown.as_dict, "samples": limits.samples}
     if hasattr(est, "choice_"):
         for name in ("chosen_model_", "best_score_", "n_splits_", "choice_"):
-            told[name] = getattr(est, name)
-        told["cv_results_"] = {k: np.asarray(v).tolist() for k, v in est.cv_results_.items()}
-    return told
+            facts[name] = getattr(est, name)
+        facts["cv_results_"] = {k: np.asarray(v).tolist() for k, v in est.cv_results_.items()}
+    return facts
 
 
 def _settings(model: Any) -> dict[str, Any]:
@@ -250,7 +261,7 @@ def _reason(history: Any) -> str | None:
     return None if history is None or history.reason is None else history.reason.value
 
 
-def _certificate(told: Certificate | None) -> dict[str, Any] | None:
-    if told is None:
+def _certificate(certificate: Certificate | None) -> dict[str, Any] | None:
+    if certificate is None:
         return None
-    return asdict(told) | {"reason": told.reason.value}
+    return asdict(certificate) | {"reason": certificate.reason.value}

@@ -33,9 +33,9 @@ from .history import History, StopReason, has_stalled
 from .least_squares import chunks
 from .loop import Loop, Row, shuffled
 from .models import CostModel
+from .optimizers import CONSTANT, check_schedule
 from .pocs import Monitor
 from .progress import progress
-from .schedules import CONSTANT, check_schedule
 from .steps import FULL_BATCH, Objective, Stepper, check_method, make_stepper
 from .torch_model import TorchModel, seeded, threads_worth_it
 
@@ -123,7 +123,7 @@ def erm(
 ) -> History:
     """Train `model` in place on contexts `Z` (B, ...) and the sets of the decisions taken there.
 
-    `settings` are the fields of `TrainSettings`. Row k of the history tells what pass k saw (for
+    `settings` are the fields of `TrainSettings`. Row k of the history records what pass k saw (for
     full batches: before its update), and one row more what the final model is like. With
     `validation`, contexts and sets, the model that did best on them is kept.
 

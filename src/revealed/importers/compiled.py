@@ -72,7 +72,7 @@ class Compiled:
 
 
 def read_compiled(data: dict[str, Any]) -> Compiled:
-    """From the data for SciPy (A x = b, G x <= h) or for Clarabel (both in A, told by `dims`)."""
+    """From the data for SciPy (A x = b, G x <= h) or for Clarabel (both in A, split by `dims`)."""
     cost = np.asarray(data["c"], dtype=np.float64)
     n, dims = len(cost), data["dims"]
     beyond = [words for name, words in CONES.items() if getattr(dims, name, None)]
@@ -106,7 +106,7 @@ def _rows(A: Any, b: Any, n: int) -> tuple[sparse.csr_array, np.ndarray]:
 
 
 def _columns(data: dict[str, Any], n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bounds, where CVXPY keeps them apart from rows, and which columns are whole."""
+    """Bounds, where CVXPY keeps them separate from rows, and which columns are whole."""
     lower, upper = data.get("lower_bounds"), data.get("upper_bounds")
     lb = np.full(n, -np.inf) if lower is None else np.array(lower, dtype=np.float64)
     ub = np.full(n, np.inf) if upper is None else np.array(upper, dtype=np.float64)

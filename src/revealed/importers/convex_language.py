@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._common.optional import require
 from ..errors import InputError
 from ..optimality.cost_form import CostForm
 from .compiled import Compiled, read_compiled
 from .completion import Completion
-from .imported import ImportedModel, require
+from .imported import ImportedModel
 from .raw import assemble
 
 SOURCE = "the CVXPY problem"
@@ -42,10 +43,9 @@ def from_cvxpy(problem: Any, cost_parameter: Any) -> ImportedModel:
     Columns are named by variable and place, as "x[2]". CVXPY may add auxiliary ones, for which
     `model.decisions` finds the values that belong to those of the user's variables.
     """
-    try:
-        import cvxpy
-    except ModuleNotFoundError:
-        raise require("cvxpy", "from_cvxpy", "bench") from None
+    require("cvxpy", "from_cvxpy", "importers")
+    import cvxpy
+
     wanted = list(cost_parameter) if isinstance(cost_parameter, Sequence) else [cost_parameter]
     _check(cvxpy, problem, wanted)
     with _kept_values(wanted) as value:

@@ -161,7 +161,7 @@ def _sides(graph: Any) -> np.ndarray | None:
     """(V,) 0 or 1 for each node so that edges join different ones; None if that cannot be.
 
     networkx keeps the sides, where they are known, in the attribute `bipartite`. Where they are
-    not, each connected part has its smaller side on side 0, or nothing would tell which is which.
+    not, each connected part has its smaller side on side 0, or the sides would be interchangeable.
     """
     from networkx import NetworkXError, connected_components
     from networkx.algorithms import bipartite

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import as_costs, to_float64
-from ..errors import InputError, MissingDependencyError, ShapeError
+from ..errors import InputError, ShapeError
 from ..optimality.cost_form import CostForm
 from ..problems.integer import IntegerProgram
 from ..problems.linear import LinearProgram
@@ -152,11 +152,3 @@ def suggestion(name: object, known: Iterable[object]) -> str:
     """A question with the known name that is nearest, or nothing where none is near."""
     near = get_close_matches(str(name), [str(other) for other in known], n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
-
-
-def require(package: str, purpose: str, extra: str) -> MissingDependencyError:
-    """The error for an optional package that is not installed."""
-    return MissingDependencyError(
-        f"{purpose} needs the package {package!r}, which is not installed; "
-        f"`pip install 'revealed[{extra}]'` brings it."
-    )

@@ -27,7 +27,7 @@ class Bound(NamedTuple):
 
 
 class Layout(Protocol):
-    """How to take a line apart."""
+    """How to split a line."""
 
     def row(self, line: str) -> tuple[str, str]:
         """Kind and name."""

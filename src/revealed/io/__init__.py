@@ -1,7 +1,7 @@
 """Models on disk: a folder of safetensors and JSON that holds data and no code.
 
-`folder` reads and writes such folders, `problems` and `forms` turn problems and cost forms into
-tensors and facts and back, `plain` says what JSON holds. The estimator (`InverseRegressor.save`,
+`folder` reads and writes such folders and the values that JSON holds; `problems` turns problems and
+cost forms into tensors and facts, and back. The estimator (`InverseRegressor.save`,
 `revealed.load`) and the command line share them.
 """
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -34,7 +35,9 @@ look for them, and decide wrongly."""
 UNNAMED = 3
 """The version of estimators that the command line cannot read: without names of features and
 variables, or of another kind than linear and quadratic."""
-VERSIONS = (1, WITH_LIMITS, UNNAMED)
+WITH_WHOLE = 4
+"""The version of models whose decisions are whole: earlier readers would decide with fractions."""
+VERSIONS = (1, WITH_LIMITS, UNNAMED, WITH_WHOLE)
 """Of the format, that are read; a model is written in the oldest that can say what it is."""
 INDEX, TENSORS = "model.json", "tensors.safetensors"
 CHECKSUM = "sha256"
@@ -147,10 +150,10 @@ def _matching(place: Path) -> tuple[Facts, bytes]:
     for left in reversed(range(READINGS)):
         try:
             facts = _index(place / INDEX)
-            told = facts.part("tensors")
-            if told.get("file", str) != TENSORS:
+            entry = facts.part("tensors")
+            if entry.get("file", str) != TENSORS:
                 raise InputError(f"{facts.where}: tensors are expected in {TENSORS}.")
-            return facts, _content(place, told.get("sha256", str))
+            return facts, _content(place, entry.get("sha256", str))
         except _Unmatched as fault:
             if not left or not (_written_to(place) or _belonging(place / INDEX) != fault.sha256):
                 raise
@@ -362,3 +365,35 @@ def _safetensors() -> Any:
             "Models are kept with safetensors, which is not installed: `pip install safetensors`."
         ) from error
     return library
+
+
+_BEYOND = "not finite"
+"""The key under which JSON keeps a number that it has no sign for."""
+
+
+def plain(value: Any, where: str) -> Any:
+    """A value as JSON gives it back, numbers that are not finite under a key of their own."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Mapping):
+        return {str(name): plain(item, f"{where}, {name}") for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item, where) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return {_BEYOND: str(value)}
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise InputError(
+        f"On disk there are numbers, text and lists of them; {where} is a {type(value).__name__}."
+    )
+
+
+def unplain(value: Any) -> Any:
+    """What `plain` was given, lists for tuples."""
+    if isinstance(value, dict):
+        if value.keys() == {_BEYOND} and value[_BEYOND] in ("nan", "inf", "-inf"):
+            return float(value[_BEYOND])
+        return {name: unplain(item) for name, item in value.items()}
+    return [unplain(item) for item in value] if isinstance(value, list) else value

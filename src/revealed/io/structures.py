@@ -55,19 +55,19 @@ def unpack_structure(facts: Facts, tensors: Tensors, problem: LinearProgram) -> 
     """The problem with its structure, refused if that describes another problem."""
     if not facts.has("structure"):
         return problem
-    told = facts.part("structure")
+    stored = facts.part("structure")
     readers = {
         "path": _path,
         "knapsack": _knapsack,
         "knapsack in standard form": _standard_knapsack,
         "matching": _matching,
     }
-    kind = told.get("kind", str)
+    kind = stored.get("kind", str)
     if kind not in readers:
-        raise InputError(f"{told.where}: the structure {kind[:40]!r} is not known.")
-    structure = readers[kind](told, tensors, problem)
+        raise InputError(f"{stored.where}: the structure {kind[:40]!r} is not known.")
+    structure = readers[kind](stored, tensors, problem)
     if structure is None:
-        raise InputError(f"{told.where}: the stored {kind} is not that of the stored problem.")
+        raise InputError(f"{stored.where}: the stored {kind} is not that of the stored problem.")
     return LinearProgram(
         problem.eq_rows if problem.eq_rows.shape[0] else None,
         problem.b_eq if problem.eq_rows.shape[0] else None,
@@ -79,10 +79,10 @@ def unpack_structure(facts: Facts, tensors: Tensors, problem: LinearProgram) -> 
     )
 
 
-def _path(told: Facts, tensors: Tensors, problem: LinearProgram) -> PathStructure | None:
+def _path(stored: Facts, tensors: Tensors, problem: LinearProgram) -> PathStructure | None:
     tails, heads = _numbers(tensors, "tails", problem), _numbers(tensors, "heads", problem)
     source, target = _ends(tensors, "source"), _ends(tensors, "target")
-    n_nodes = told.get("n_nodes", int)
+    n_nodes = stored.get("n_nodes", int)
     if n_nodes != problem.eq_rows.shape[0] or not all(
         _within(part, n_nodes) for part in (tails, heads, source, target)
     ):
@@ -92,13 +92,13 @@ def _path(told: Facts, tensors: Tensors, problem: LinearProgram) -> PathStructur
     if not _same(built, problem):
         return None
     graph = built.structure
-    shape = _grid(told, n_nodes)
+    shape = _grid(stored, n_nodes)
     return PathStructure(
         graph.tails, graph.heads, n_nodes, graph.source, graph.target, graph.order, shape
     )
 
 
-def _knapsack(told: Facts, tensors: Tensors, problem: LinearProgram) -> KnapsackStructure | None:
+def _knapsack(stored: Facts, tensors: Tensors, problem: LinearProgram) -> KnapsackStructure | None:
     weights = tensor(tensors, f"{_PLACE}.weights", (problem.n_variables,))
     capacity = tensors.get(f"{_PLACE}.capacity", np.zeros(0))
     capacity = tensor(tensors, f"{_PLACE}.capacity", (None,) * min(capacity.ndim, 1))
@@ -107,16 +107,16 @@ def _knapsack(told: Facts, tensors: Tensors, problem: LinearProgram) -> Knapsack
 
 
 def _standard_knapsack(
-    told: Facts, tensors: Tensors, problem: LinearProgram
+    stored: Facts, tensors: Tensors, problem: LinearProgram
 ) -> StandardKnapsackStructure | None:
     weights = tensor(tensors, f"{_PLACE}.weights", (problem.n_variables // 2,))
     built = standard_form_knapsack(weights, tensor(tensors, f"{_PLACE}.capacity", ()))
     return built.structure if _same(built, problem) else None
 
 
-def _matching(told: Facts, tensors: Tensors, problem: LinearProgram) -> MatchingStructure | None:
+def _matching(stored: Facts, tensors: Tensors, problem: LinearProgram) -> MatchingStructure | None:
     left, right = _numbers(tensors, "left", problem), _numbers(tensors, "right", problem)
-    n_left, n_right = told.get("n_left", int), told.get("n_right", int)
+    n_left, n_right = stored.get("n_left", int), stored.get("n_right", int)
     if not (0 < n_left <= n_right and _within(left, n_left) and _within(right, n_right)):
         return None
     if not _covers(problem, left, right, n_left, n_right):
@@ -126,7 +126,7 @@ def _matching(told: Facts, tensors: Tensors, problem: LinearProgram) -> Matching
         ends = {name: _numbers(tensors, name, problem) for name in ("tails", "heads")}
         if not all(_within(end, n_left + n_right) for end in ends.values()):
             return None
-        ends["grid_shape"] = _grid(told, n_left + n_right)
+        ends["grid_shape"] = _grid(stored, n_left + n_right)
     return MatchingStructure(left, right, n_left, n_right, **ends)
 
 
@@ -191,10 +191,10 @@ def _within(numbers: np.ndarray, size: int) -> bool:
     return bool(numbers.size and 0 <= numbers.min() and numbers.max() < size)
 
 
-def _grid(told: Facts, n_nodes: int) -> tuple[int, int] | None:
-    if not told.has("grid_shape"):
+def _grid(stored: Facts, n_nodes: int) -> tuple[int, int] | None:
+    if not stored.has("grid_shape"):
         return None
-    shape = told.whole_numbers("grid_shape")
+    shape = stored.whole_numbers("grid_shape")
     if len(shape) != 2 or min(shape) < 1 or shape[0] * shape[1] != n_nodes:
-        raise InputError(f"{told.where}: 'grid_shape' must be two numbers of {n_nodes} cells.")
+        raise InputError(f"{stored.where}: 'grid_shape' must be two numbers of {n_nodes} cells.")
     return shape[0], shape[1]

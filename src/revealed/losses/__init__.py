@@ -10,8 +10,13 @@ oracles.
 
 from typing import Any
 
+from .._common.optional import installed, missing
 from ..errors import InputError
 from ..problems.linear import LinearProgram
+
+if not installed("torch"):
+    raise missing("torch", "`revealed.losses`", "torch")
+
 from .base import Batch as Batch
 from .base import DecisionLoss as DecisionLoss
 from .projection import ProjectionLoss as ProjectionLoss

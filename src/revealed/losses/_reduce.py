@@ -59,7 +59,7 @@ def with_known_gradient(costs: Tensor, value: Any, gradient: Any, reduction: str
 
 
 def working_dtype(costs: Tensor) -> torch.dtype:
-    """What a loss of these costs, and its gradient on the way to them, are told in."""
+    """The dtype of the loss of these costs and of its gradient."""
     return costs.dtype if costs.dtype in (torch.float32, torch.float64) else torch.float32
 
 

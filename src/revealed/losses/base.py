@@ -6,7 +6,7 @@
 A rival is a subclass with one method, `per_sample`: the value and the gradient of each sample.
 
 Costs on a GPU stay there. Where the oracle does too (paths), a step reads nothing back and can be
-captured in a CUDA graph after an ordinary call. What only reading could tell is then not refused
+captured in a CUDA graph after an ordinary call. What only reading would show is then not refused
 but seen in the result: a sample whose costs are not finite or have no best decision has a loss and
 a gradient of NaN.
 
@@ -123,7 +123,7 @@ class DecisionLoss(torch.nn.Module):
         raise NotImplementedError
 
     def begin_epoch(self, seed: int, epoch: int) -> None:
-        """Told by the training loop; losses that draw at random draw from (seed, epoch) then on."""
+        """Called by the training loop; from then on random losses draw from (seed, epoch)."""
 
     def forget(self) -> None:
         """Drop whatever was kept from earlier calls to save time in later ones."""

@@ -30,7 +30,7 @@ from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
 from ..problems.protocol import Problem, check_same_shape
 from ..projection import Projection, ProjectionStatus, project
-from ..projection.distance import BENT, check_delta, check_power, length_of, value_and_gradient
+from ..projection.distance import FORMS, check_delta, check_power, length_of, value_and_gradient
 from ..projection.result import refuse_empty
 from ..projection.triton import DeviceSets, on_device, project_on_device
 from ._device import OnDevice, distance_on_device, with_device_weights
@@ -172,7 +172,7 @@ class ProjectionLoss(DecisionLoss):
         self._look_for_trivial_cost(sets)
         q = padded(q, sets) if isinstance(sets, MixedSets) else q
         if self.max_calls is not None:
-            p = project(q, sets, max_iter=self.max_calls, threads=self.threads)
+            p = project(q, sets, method="cuts", max_iter=self.max_calls, threads=self.threads)
         elif keys is None or not self.warm_start:
             p = project(q, sets, threads=self.threads)
         else:
@@ -204,7 +204,7 @@ class ProjectionLoss(DecisionLoss):
         self._device.memory.forget()
 
     def extra_repr(self) -> str:
-        bend = f", delta={self.delta:g}" if self.power in BENT else ""
+        bend = f", delta={self.delta:g}" if FORMS[self.power].uses_delta else ""
         return (
             f"{self.problem!r}, margin={self.margin}, power={self.power!r}{bend}, "
             f"reduction={self.reduction!r}"

@@ -32,7 +32,7 @@ class SmoothedProjectionLoss(RandomLoss):
 
         gradient  E [s - P(s)],  s = c + sigma xi;  the mean of `n_samples` draws stands for E
 
-    Decisions are often taken under costs that vary around what the context tells. A set C then
+    Decisions are often taken under costs that vary around what the context predicts. A set C then
     holds the costs of one day, and the nearest point of C to the prediction is but the likeliest
     of them; the mean over draws is near to their average, as in an EM algorithm whose E-step
     perturbs and projects. Convex in c like the plain distance (`power=1` averages the distance
@@ -110,7 +110,7 @@ class SmoothedProjectionLoss(RandomLoss):
         if self.max_calls is None:
             p = project(q, own, threads=self.threads)
         else:
-            p = project(q, own, max_iter=self.max_calls, threads=self.threads)
+            p = project(q, own, method="cuts", max_iter=self.max_calls, threads=self.threads)
         each = value_and_gradient(q, p, length_of(q, own.margins), self.power, self.delta)
         return torch.from_numpy(each[0]), torch.from_numpy(each[1])
 

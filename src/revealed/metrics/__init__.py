@@ -1,4 +1,4 @@
-"""How good predicted costs are, told by the decisions they lead to."""
+"""How good predicted costs are, judged by the decisions they lead to."""
 
 from .measures import accuracy as accuracy
 from .measures import decision_loss as decision_loss

@@ -96,9 +96,9 @@ def sets_of(case: Case, decisions: Any, margin: float | None) -> CostSet:
     decisions = decisions.on_host()
     if margin is not None and (decisions.margins != margin).any():
         theirs = np.unique(decisions.margins)
-        told = f"{theirs[0]:g}" if len(theirs) == 1 else f"{len(theirs)} different ones"
+        built_with = f"{theirs[0]:g}" if len(theirs) == 1 else f"{len(theirs)} different ones"
         raise InputError(
-            f"`margin` is {margin:g}, but the sets were built with {told}. "
+            f"`margin` is {margin:g}, but the sets were built with {built_with}. "
             "Use margin=None to take theirs."
         )
     return decisions
@@ -117,7 +117,7 @@ def _check_problem(problem: Any, linear: bool) -> None:
             "This metric measures decisions by <c, x> and so needs a problem of such costs, a "
             "LinearProgram or an IntegerProgram; got "
             f"{type(problem).__name__}. `decision_loss`, `exact` and `in_set` are for any problem, "
-            "and `problem.objective` tells what a decision is worth."
+            "and `problem.objective` says what a decision is worth."
         )
 
 

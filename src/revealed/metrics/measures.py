@@ -165,7 +165,7 @@ def suboptimality_loss(problem: LinearProgram, *, costs: Any, decisions: Any) ->
     The suboptimality loss of inverse optimization (Mohajerin Esfahani, Shafieezadeh-Abadeh,
     Hanasusanto and Kuhn, 2018; for linear programs it is the absolute duality gap of Chan, Lee
     and Terekhov, 2019). It is measured in the unit of the prediction: half of c has half of it,
-    and c = 0 makes it 0 for every decision. That is what Gamma mends.
+    and c = 0 makes it 0 for every decision. Gamma fixes that.
     """
     case = case_of(problem, costs, decisions, stay=True)
     return case.restore(_cost_of(case.costs, case.decisions - decide(case)))
@@ -208,7 +208,7 @@ def accuracy(
     about the prediction. Such an instance scores the share of `draws` (an even number) in which
     x* is the best decision after c has been disturbed by normal noise of a millionth of its
     largest entry. Noise comes in pairs of opposite sign, so each of two tied decisions scores 1/2
-    exactly; in general the standard error is at most 1/(2 sqrt(draws)). Where ties go on for ever
+    exactly; in general the standard error is at most 1/(2 sqrt(draws)). Where ties are endless
     (a circle that costs nothing), noise of any sign may leave no best decision; it is then given
     the sign that keeps variables at their only bound. The score depends on the instance, `draws`
     and `seed` alone, not on the batch.

@@ -9,8 +9,8 @@ cost_form       costs that come from fewer parameters
 limit_sets      sets of costs and limits together, where some limits are unknown
 mixed           sets of different problems in one batch
 infeasible      what to do with decisions that break their constraints
-qualification   curved constraints: do multipliers tell every cost?
-identification  which directions of cost the decisions of a data set tell
+qualification   curved constraints: do multipliers describe every cost?
+identification  which directions of cost the decisions of a data set identify
 rounding        rounded decisions, and the vertices they stand for (`precision`, `vertices`)
 """
 

@@ -46,14 +46,38 @@ class Points:
         return place
 
 
+class Cuts:
+    """Places of points that are held against one observed decision, in the order they came."""
+
+    def __init__(self) -> None:
+        self._places = np.empty(8, np.int64)
+        self._number: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._number)
+
+    @property
+    def places(self) -> np.ndarray:
+        """(K,)"""
+        return self._places[: len(self)]
+
+    def add(self, place: int) -> int:
+        """The number of a cut, which is a new one if `place` is not among them."""
+        number = self._number.setdefault(place, len(self._number))
+        if number == len(self._places):
+            self._places = np.concatenate([self._places, np.empty_like(self._places)])
+        self._places[number] = place
+        return number
+
+
 class Alternatives:
     """What is known to be feasible, and the cuts of every observed decision, by their numbers."""
 
     def __init__(self) -> None:
         self.points: list[Points] = []
         """Of each group: decisions of one group have the same constraints."""
-        self.cuts: list[np.ndarray] = []
-        """Of each observed decision: places of its cuts among the points of its group."""
+        self.cuts: list[Cuts] = []
+        """Of each observed decision: its cuts, among the points of its group."""
         self.n_cuts = 0
         """Of all observed decisions."""
         self.confirmed: set[int] = set()
@@ -75,7 +99,7 @@ class Alternatives:
                 key = (int(group[b]), x.tobytes())
                 number[b] = self._numbers.setdefault(key, len(self.cuts))
                 if number[b] == len(self.cuts):
-                    self.cuts.append(np.empty(0, np.int64))
+                    self.cuts.append(Cuts())
         return number, group
 
     def _group(self, key: bytes, n: int) -> int:
@@ -92,12 +116,11 @@ class Alternatives:
     def cut(self, number: int, place: int) -> int:
         """Hold a point against an observed decision; where it is among the cuts of that."""
         with self._lock:
-            there = np.flatnonzero(self.cuts[number] == place)
-            if there.size:
-                return int(there[0])
-            self.cuts[number] = np.append(self.cuts[number], place)
-            self.n_cuts += 1
-            return len(self.cuts[number]) - 1
+            cuts = self.cuts[number]
+            before = len(cuts)
+            found = cuts.add(place)
+            self.n_cuts += len(cuts) - before
+            return found
 
     def last(self, number: np.ndarray, width: int) -> np.ndarray:
         """(B, width) the cuts that held the last projection of each decision, -1 for none: where
@@ -126,7 +149,7 @@ def alternatives_of(problem: IntegerProgram) -> Alternatives:
 
 
 def _sides(problem: IntegerProgram, size: int) -> list[bytes]:
-    """What tells the constraints of one instance from those of others, for each."""
+    """A key of the constraints of each instance: equal where they are the same."""
     rows, structure = problem.relaxation, problem.structure
     own = rows.eq_rows.per_instance or rows.ub_rows.per_instance
     if own or (structure is not None and structure.n_instances is not None):

@@ -1,4 +1,4 @@
-"""Which directions of cost the decisions of a data set can tell, and which they cannot.
+"""Which directions of cost the decisions of a data set identify, and which they cannot.
 
 With shared matrices, the costs that explain every decision at once are the cone of the constraints
 that all of them reach: the normal cone at the mean decision. Whatever is added along its span
@@ -37,7 +37,7 @@ LITTLE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Identified:
-    """The directions of cost that no decision tells; the rest, and only it, can be learned."""
+    """The directions of cost that no decision identifies; only the rest can be learned."""
 
     n: int
     """Entries of a cost."""
@@ -54,12 +54,12 @@ class Identified:
     reached: np.ndarray
     """Rows of A_ub that every decision reaches."""
     features: np.ndarray
-    """(d,) whether each feature, the others given, has an effect that can be told; empty without
+    """(d,) whether each feature, the others given, has an identifiable effect; empty without
     contexts."""
 
     @property
     def n_unknown(self) -> int:
-        """Dimension of all directions that no decision tells."""
+        """Dimension of all directions that no decision identifies."""
         return self.n - len(self.moving) + self.basis.shape[1]
 
     @property
@@ -68,13 +68,13 @@ class Identified:
         return self.n_unknown - self.n_lines
 
     @property
-    def n_told(self) -> int:
-        """Dimension of what decisions tell."""
+    def n_identified(self) -> int:
+        """Dimension of what decisions identify."""
         return self.n - self.n_unknown
 
     def canonical(self, costs: Any) -> np.ndarray:
         """Costs or coefficients (n,) or (n, k) less their part along the directions that no
-        decision tells: the shortest of all that decide alike."""
+        decision identifies: the shortest of all that decide alike."""
         values = np.asarray(costs, float)
         if values.shape[:1] != (self.n,):
             raise InputError(
@@ -94,15 +94,15 @@ class Identified:
 
 
 def identified(sets: Any, contexts: Any = None, *, exceptions: int = 0) -> Identified:
-    """What decisions, as an OptimalitySet, can tell of costs; with `contexts` (B, d) also which
-    features can be told apart.
+    """What decisions, as an OptimalitySet, identify of costs; with `contexts` (B, d) also which
+    features have separable effects.
 
     A row or bound counts as reached in every decision if at most `exceptions` decisions do not
     reach it. Where matrices differ by instance, only rows that are the same in all are looked at.
     """
     if not (isinstance(sets, OptimalitySet) and sets.is_plain):
         raise InputError(
-            "What decisions can tell is known for plain costs of a LinearProgram: give "
+            "What decisions identify is known for plain costs of a LinearProgram: give "
             "OptimalitySet(problem, decisions) without `form` or `soft`."
         )
     fixed, still = _unmoved(sets.entry_state, exceptions)
@@ -136,12 +136,12 @@ def told_features(contexts: Any) -> np.ndarray:
     Z = Z - Z.mean(axis=0)
     size = np.linalg.norm(Z, axis=0)
     live = size > 1e-12 * np.sqrt(max(len(Z), 1)) * (1.0 + np.abs(contexts).max(axis=0, initial=0))
-    told = np.zeros(Z.shape[1], bool)
+    identifiable = np.zeros(Z.shape[1], bool)
     if live.any():
         _, s, vt = np.linalg.svd(Z[:, live] / size[live], full_matrices=True)
         s = np.concatenate([s, np.zeros(len(vt) - len(s))])
-        told[live] = np.linalg.norm(vt[s <= 1e-8 * s.max()], axis=0) <= LITTLE
-    return told
+        identifiable[live] = np.linalg.norm(vt[s <= 1e-8 * s.max()], axis=0) <= LITTLE
+    return identifiable
 
 
 def _unmoved(state: np.ndarray, exceptions: int) -> tuple[np.ndarray, np.ndarray]:

@@ -67,18 +67,18 @@ class IntegerCosts:
         own = np.unique(self.number)
         held = sum(len(self.alternatives.cuts[s]) for s in own)
         points = sum(len(self.alternatives.points[g]) for g in np.unique(self.group))
-        told = (
+        text = (
             f"{len(self.number)} whole decisions, {len(own)} of them distinct; {points} feasible "
             f"decisions are known, of which {held / max(len(own), 1):.1f} for each distinct one "
             "have cut off costs."
         )
         inner = np.flatnonzero(self.least == 0)
         if inner.size:
-            told += (
+            text += (
                 f" {inner.size} decisions (first: {inner[0]}) have entries between their bounds; "
                 "the margin does not count these."
             )
-        return told
+        return text
 
 
 def read_alternatives(problem: IntegerProgram, X: np.ndarray, terms: Terms) -> IntegerCosts:

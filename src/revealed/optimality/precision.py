@@ -59,8 +59,8 @@ def precision_of(problem: LinearProgram, X: np.ndarray) -> Precision | None:
         unit = _unit(own) if len(own) >= FEW else None
         if unit is not None and (unit > table or _on_grid(own, table).mean() < ON_GRID):
             units[j] = unit
-    told = telling.any(axis=0)
-    if np.median(0.5 * units[told] / np.abs(X[:, told]).max(axis=0)) > FINE:
+    informative = telling.any(axis=0)
+    if np.median(0.5 * units[informative] / np.abs(X[:, informative]).max(axis=0)) > FINE:
         return None
     return Precision(0.5 * units, _words(units))
 

@@ -92,7 +92,7 @@ class SetKind(Protocol):
 
 
 class Terms(NamedTuple):
-    """On what terms decisions are to be explained; checked."""
+    """On what terms decisions are explained; checked."""
 
     margins: np.ndarray
     """(B,)"""

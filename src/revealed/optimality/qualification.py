@@ -1,4 +1,4 @@
-"""Do multipliers tell every cost that explains a decision? They do under Slater's condition.
+"""Do multipliers describe every cost that explains a decision? They do under Slater's condition.
 
 Where constraints are curved, KKT conditions are necessary only under a constraint qualification.
 Two balls that touch in one point leave no choice there, so every cost explains the point, but

@@ -201,14 +201,14 @@ def _reading(
     decisions[off] = np.where(there[:, None], found, X[off])
     moved = np.abs(decisions - X).max(axis=1, initial=0.0)
     changed = moved > 0
-    told = (
+    note = (
         f"Decisions are taken as {words}: {int(changed.sum()):,} of {len(X):,} were moved to the "
         f"feasible point that they stand for, no entry by more than {moved.max(initial=0.0):.3g}."
     )
     rest = int((~there).sum())
     if rest:
-        told += f" {rest:,} break their constraints by more than that explains."
-    return Reading(decisions, half if half.ndim == 1 else None, changed, moved, told)
+        note += f" {rest:,} break their constraints by more than that explains."
+    return Reading(decisions, half if half.ndim == 1 else None, changed, moved, note)
 
 
 def _polished(problem: LinearProgram, X: np.ndarray, half: np.ndarray, tol: float) -> np.ndarray:

@@ -303,14 +303,14 @@ class OptimalitySet(Record, CostSet):
         """What was decided about the entries and rows, in words."""
         entry_state, row_active = self.entry_state, self.row_active
         states = [f"{(entry_state == s).sum()} {_WORDS[s]}" for s in EntryState]
-        told = f"{len(self)} decisions of {self.problem.n_variables} entries: {', '.join(states)}"
+        text = f"{len(self)} decisions of {self.problem.n_variables} entries: {', '.join(states)}"
         if row_active.size:
-            told += f"; {row_active.sum()} of {row_active.size} inequalities bind"
+            text += f"; {row_active.sum()} of {row_active.size} inequalities bind"
         farthest = self.snapped.max(initial=0.0)
         nearest = self.nearest_free.min(initial=np.inf)
         limit = f"At most {self.tol:g} from a bound counts as at the bound: the farthest such entry"
         limit += f" or row is {farthest:.2g} away, the nearest that does not count {nearest:.2g}."
-        lines = [f"{told}.", limit]
+        lines = [f"{text}.", limit]
         close = np.flatnonzero(self.nearest_free < 100 * self.tol)
         if close.size:
             lines.append(

@@ -14,6 +14,7 @@ from ..problems.structures import (
     KnapsackStructure,
     MatchingStructure,
     PathStructure,
+    RoutingStructure,
     StandardKnapsackStructure,
     TourStructure,
 )
@@ -42,3 +43,4 @@ INTEGER_SOLVERS.register(
     BinaryKnapsackStructure, "revealed.oracles.binary_knapsack:solve_binary_knapsacks"
 )
 INTEGER_SOLVERS.register(TourStructure, "revealed.oracles.tours:solve_tours")
+INTEGER_SOLVERS.register(RoutingStructure, "revealed.oracles.routes:solve_routes")

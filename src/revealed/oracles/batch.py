@@ -14,8 +14,8 @@ from .._common.arrays import as_costs
 from .._common.device import is_cuda
 from ..problems.linear import LinearProgram
 from ..problems.solution import Solution, SolveStatus
+from .calls import deadline_after, thread_count
 from .general import solve_general
-from .limits import deadline_after, thread_count
 from .special import DEVICE_ORACLES, GENERAL, SPECIAL_ORACLES, SpecialOracle
 
 # Blocks are what threads share and what the clock is read between: small enough for both, and

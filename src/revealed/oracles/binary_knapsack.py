@@ -28,13 +28,13 @@ def solve_binary_knapsacks(
     """See `IntegerSolver`; costs are negative values."""
     size, n = costs.shape
     weights = problem.structure.weights
-    room = np.broadcast_to(problem.relaxation.b_ub, (size, len(weights)))
+    capacity = np.broadcast_to(problem.relaxation.b_ub, (size, len(weights)))
     X = np.zeros((size, n))
     status = np.full(size, SolveStatus.LIMIT, np.int8)
     for b in range(size):
         if time.monotonic() >= deadline:
             break
-        if _solve_one(costs[b], weights, np.ascontiguousarray(room[b]), X[b], _NODES):
+        if _solve_one(costs[b], weights, np.ascontiguousarray(capacity[b]), X[b], _NODES):
             status[b] = SolveStatus.OPTIMAL
         else:
             _leave_to_highs(problem, costs, deadline, b, X, status)
@@ -53,7 +53,7 @@ def _leave_to_highs(
 
 
 @kernel
-def _solve_one(cost, weights, room, best, most):
+def _solve_one(cost, weights, capacity, best, most):
     """Fill in `best`; whether it is proved optimal."""
     k, n = weights.shape
     count = 0
@@ -61,21 +61,21 @@ def _solve_one(cost, weights, room, best, most):
     for j in range(n):
         fits = cost[j] < 0.0
         for i in range(k):
-            fits = fits and weights[i, j] <= room[i]
+            fits = fits and weights[i, j] <= capacity[i]
         if fits:
             items[count] = j
             count += 1
     if count == 0:
         return True
     items = items[:count]
-    share = _merging(cost, weights, room, items)
+    share = _merging(cost, weights, capacity, items)
     merged = np.zeros(count)
     whole = 0.0
     for i in range(k):
-        if room[i] < np.inf:
+        if capacity[i] < np.inf:
             whole += share[i]
             for a in range(count):
-                merged[a] += share[i] * weights[i, items[a]] / max(room[i], 1e-300)
+                merged[a] += share[i] * weights[i, items[a]] / max(capacity[i], 1e-300)
     ratio = np.empty(count)
     for a in range(count):
         ratio[a] = cost[items[a]] / merged[a] if merged[a] > 0.0 else -np.inf
@@ -94,7 +94,7 @@ def _solve_one(cost, weights, room, best, most):
     used = np.zeros(k)
     slack = np.empty(k)
     for i in range(k):
-        slack[i] = room[i] * (1.0 + 1e-12)
+        slack[i] = capacity[i] * (1.0 + 1e-12)
     gained, record, filled = 0.0, 0.0, 0.0
     at, nodes = 0, 0
     while True:
@@ -152,23 +152,23 @@ def _solve_one(cost, weights, room, best, most):
 
 
 @kernel
-def _merging(cost, weights, room, items):
+def _merging(cost, weights, capacity, items):
     """(k,) shares of the budgets in the merged one, by a few rounds of improvement one by one."""
-    k = len(room)
+    k = len(capacity)
     share = np.ones(k)
     for i in range(k):
-        if not room[i] < np.inf:
+        if not capacity[i] < np.inf:
             share[i] = 0.0
     if k == 1:
         return share
-    least = _fractional(cost, weights, room, items, share)
+    least = _fractional(cost, weights, capacity, items, share)
     step = 4.0
     for _ in range(6):
         for i in range(k):
             for turn in range(2):
                 old = share[i]
                 share[i] = old * step if turn == 0 else old / step
-                found = _fractional(cost, weights, room, items, share)
+                found = _fractional(cost, weights, capacity, items, share)
                 if found < least:
                     least = found
                 else:
@@ -178,16 +178,16 @@ def _merging(cost, weights, room, items):
 
 
 @kernel
-def _fractional(cost, weights, room, items, share):
+def _fractional(cost, weights, capacity, items, share):
     """The value of the merged problem when items may be split."""
     count = len(items)
     load = np.zeros(count)
     left = 0.0
-    for i in range(len(room)):
+    for i in range(len(capacity)):
         if share[i] > 0.0:
             left += share[i]
             for a in range(count):
-                load[a] += share[i] * weights[i, items[a]] / max(room[i], 1e-300)
+                load[a] += share[i] * weights[i, items[a]] / max(capacity[i], 1e-300)
     ratio = np.empty(count)
     for a in range(count):
         ratio[a] = cost[items[a]] / load[a] if load[a] > 0.0 else -np.inf

@@ -17,8 +17,8 @@ from ..errors import InputError, RevealedError, ShapeError
 from ..problems.integer import INTEGRAL
 from ..problems.oracle_problem import OracleProblem
 from ..problems.solution import IntegerSolution, SolveStatus
+from .calls import deadline_after
 from .integer import packed
-from .limits import deadline_after
 
 _LATE = object()
 
@@ -34,7 +34,7 @@ def solve_by_oracle(
     """The function's decisions for each row of `costs` (B, n), checked.
 
     A decision that passes is taken as optimal, since only the function can know, unless another of
-    its answers costs less: then the function is not exact, and `OracleProblem.is_trusted` no more.
+    its answers, or a decision in `start`, costs less: then the function is not exact, and `OracleProblem.is_trusted` no more.
     Calls come one after the other, in the calling thread unless they have a time limit.
     """
     C, restore = as_costs(costs, problem.n_variables)
@@ -51,27 +51,26 @@ def solve_by_oracle(
         if answer is _LATE:
             continue
         for b, x in zip(rows, _decisions(problem, answer, rows), strict=True):
-            told = None if x is None else _wrong(problem, x)
-            if told is not None and problem.on_error == "raise":
-                raise InputError(f"The oracle's decision for instance {b} {told}")
+            fault = None if x is None else _wrong(problem, x)
+            if fault is not None and problem.on_error == "raise":
+                raise InputError(f"The oracle's decision for instance {b} {fault}")
             status[b] = SolveStatus.FAILED
-            if x is not None and told is None:
+            if x is not None and fault is None:
                 status[b] = SolveStatus.OPTIMAL
                 X[b] = problem.rounded(x[None])[0]
-    _contradicted(problem, C, X, status)
+    _contradicted(problem, C, X, status, start)
     bound = np.where(status == SolveStatus.OPTIMAL, (C * X).sum(axis=1), -np.inf)
     return packed(X, status, bound, C, restore)
 
 
-def _contradicted(problem: OracleProblem, C: np.ndarray, X: np.ndarray, status: np.ndarray) -> None:
-    """Take OPTIMAL back where another answer costs less, and remember these answers."""
+def _contradicted(
+    problem: OracleProblem, C: np.ndarray, X: np.ndarray, status: np.ndarray, start: Any
+) -> None:
+    """Take OPTIMAL back where a decision known to be feasible costs less; remember the answers."""
     there = np.flatnonzero(status == SolveStatus.OPTIMAL)
-    if not there.size:
-        return
-    record = problem.record
-    record.enter(C[there], X[there])
-    wrong = record.wrong(C[there], X[there])
-    status[there[wrong]] = SolveStatus.FAILED
+    if there.size:
+        wrong = problem.record.enter(C[there], X[there], start)
+        status[there[wrong]] = SolveStatus.FAILED
 
 
 def _called(problem: OracleProblem, given: np.ndarray, b: int, deadline: float) -> Any:
@@ -131,11 +130,11 @@ def _decisions(problem: OracleProblem, answer: Any, rows: np.ndarray) -> list[An
     return list(array) if problem.batched else [array]
 
 
-def _refused(problem: OracleProblem, told: str, error: Exception | None) -> list[Any]:
+def _refused(problem: OracleProblem, expected: str, error: Exception | None) -> list[Any]:
     if problem.on_error == "fail":
         return [None]
     raise ShapeError(
-        f"The oracle must return a decision of {told}: one number for each cost entry."
+        f"The oracle must return a decision of {expected}: one number for each cost entry."
     ) from error
 
 

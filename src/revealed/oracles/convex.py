@@ -18,10 +18,10 @@ from scipy import sparse
 
 from .._common.arrays import as_costs
 from .._common.conic import in_threads, load_clarabel
-from ..problems.derivatives import second_order, tensor, value_and_slope, values_and_slopes
+from ..problems.derivatives import second_order, tensor, value_and_gradient, values_and_slopes
 from ..problems.solution import Solution, SolveStatus
+from .calls import deadline_after, thread_count
 from .curved import CONVEX
-from .limits import deadline_after, thread_count
 from .quadratic import polyhedron_rows
 from .sequential import WHAT, Smooth, minimize, nearest_to_zero
 from .units import least_size, limit_size, power_of_two, with_even_rows
@@ -75,7 +75,7 @@ def solve_convex(
             if status[b] == SolveStatus.OPTIMAL and _curves_down(phi, x, w[b]):
                 status[b] = SolveStatus.FAILED
             if status[b] == SolveStatus.OPTIMAL:
-                X[b], value[b] = x, value_and_slope(phi, x, w[b])[0]
+                X[b], value[b] = x, value_and_gradient(phi, x, w[b])[0]
 
     in_threads(work, len(w), workers)
     return Solution(restore(X), restore(value), restore(status))
@@ -128,7 +128,7 @@ def _measured(
     that, or are."""
     largest = float(np.abs(x).max(initial=0.0))
     size = power_of_two(largest) if largest > NOTHING * unit else unit
-    slope = np.abs(value_and_slope(objective, x, w)[1]).max()
+    slope = np.abs(value_and_gradient(objective, x, w)[1]).max()
     curvature = np.abs(second_order(objective, (), x, w, np.zeros(0))).max()
     phi = max(
         (part for part in (slope * size, curvature * size**2) if np.isfinite(part)), default=0
@@ -155,12 +155,12 @@ def _in_units(
 
 
 def _expected_size(one: ConvexProgram, rows: Smooth) -> float:
-    """The size of x as right-hand sides tell it, or else its start, or else how far functions are
+    """The size of x by the right-hand sides, or else its start, or else how far functions are
     from binding at 0."""
     n_zero = rows.cones[0][1]
-    told = least_size(rows.right[:n_zero], rows.right[n_zero:]) or limit_size(rows.right[n_zero:])
-    if told:
-        return power_of_two(told)
+    known = least_size(rows.right[:n_zero], rows.right[n_zero:]) or limit_size(rows.right[n_zero:])
+    if known:
+        return power_of_two(known)
     if one.start is not None:
         return power_of_two(np.abs(one.start).max())
     zero = np.zeros(one.n_variables)
@@ -172,7 +172,7 @@ def _expected_size(one: ConvexProgram, rows: Smooth) -> float:
 
 
 def _curves_down(objective: Any, x: np.ndarray, w: np.ndarray) -> bool:
-    """Whether x may be a maximum along some line: first-order conditions cannot tell."""
+    """Whether x may be a maximum along some line: first-order conditions cannot decide."""
     H = second_order(objective, (), x, w, np.zeros(0))
     if not np.isfinite(H).all():  # at the edge of a domain
         return False

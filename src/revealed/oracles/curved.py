@@ -4,7 +4,7 @@
 
 A decision is optimal if it meets the first-order conditions. Infeasible is what the constraints
 alone are, by multipliers that are checked (`proofs`), or as the oracle for linear programs proves
-it. The objective falls for ever exactly if a ray of the constraints is flat (P r = 0) and q falls
+it. The objective is unbounded exactly if a ray of the constraints is flat (P r = 0) and q falls
 along it: the linear program of those rays is then unbounded, which that oracle proves as well.
 """
 
@@ -84,7 +84,7 @@ class Case:
         return self._unless_it_falls()
 
     def _unless_it_falls(self) -> SolveStatus:
-        """OPTIMAL, unless the objective falls for ever by so little that it looks flat."""
+        """OPTIMAL, unless the objective falls without limit, but so little that it looks flat."""
         open_ended = self.is_flat and not is_bounded(self._polyhedron)
         return self._falls_for_ever if open_ended else SolveStatus.OPTIMAL
 
@@ -103,7 +103,7 @@ class Case:
         return SolveStatus.UNBOUNDED if falls else SolveStatus.FAILED
 
     def unanswered(self) -> tuple[SolveStatus, np.ndarray]:
-        """Where no way led to a decision that tells which rows bind: the best one, if its objective
+        """Where no method found a decision and its active rows: the best one, if its objective
         is proved to be the least; else why there is none, as far as linear programs can tell."""
         over, x = self.kept
         if over <= GAP and self._unless_it_falls() is SolveStatus.OPTIMAL:

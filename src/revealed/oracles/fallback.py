@@ -17,11 +17,10 @@ from scipy import sparse
 
 from ..problems.linear import LinearProgram, relative_violation
 from ..problems.solution import SolveStatus
-from .claims import Claim, Way
+from .claims import Claim, Way, snapped
 from .gap import DUST, duality_gap
 from .proofs import Polyhedron, beyond_rounding, contradiction, is_ray
 from .scaling import Scaled, scaled
-from .snap import snapped
 
 FEASIBLE = 1e-7
 """Largest `constraint_violation` of a decision that may be called optimal."""
@@ -98,7 +97,7 @@ class Doubtful:
             if not way.capped:  # the elastic program is solved in a fraction of the time
                 yield Claim(SolveStatus.INFEASIBLE)
             yield self._run(scaled(self.at, even=even, unit=unit), self.cost, way)
-        yield Claim(SolveStatus.UNBOUNDED)  # no way led anywhere; a ray may tell why
+        yield Claim(SolveStatus.UNBOUNDED)  # nothing worked; a ray may show why
 
     def _checked(self, claim: Claim) -> tuple[SolveStatus, np.ndarray | None]:
         """The claim's status if it is proved; FAILED if not (yet)."""
@@ -139,7 +138,7 @@ class Doubtful:
     def _beside_dust(
         self, x: np.ndarray, y: np.ndarray, d: np.ndarray, left: np.ndarray
     ) -> tuple[SolveStatus, np.ndarray | None]:
-        """x is the best but for costs so small that the solver did not see them. Nobody minds,
+        """x is the best but for costs so small that the solver did not see them. That is harmless,
         unless they fall along a ray on which the others do not rise."""
         failed = SolveStatus.FAILED, None
         at, size = self.at, self.at.sizes

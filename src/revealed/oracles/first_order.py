@@ -2,7 +2,7 @@
 
     min 1/2 x^T P x + q x   subject to   A x <= b, the first rows with equality
 
-The size of x is told by the right-hand sides and by q against P, that of a row by its entries.
+The size of x follows from the right-hand sides and from q and P, that of a row from its entries.
 Everything here is relative to those, so that no choice of units makes a wrong answer look right,
 or a right one wrong.
 """
@@ -52,7 +52,7 @@ class Program(NamedTuple):
         return sparse.csc_array(self.P), self.q, self.A, self.b, cones
 
     def within(self, unit: float) -> tuple[Program, float]:
-        """The program in x / unit with an objective of size 1; multipliers are to be multiplied
+        """The program in x / unit with an objective of size 1; multiply multipliers
         by the number that comes with it."""
         P = unit * self.P
         size = power_of_two(max(np.abs(P).max(initial=0.0), np.abs(self.q).max(initial=0.0)))
@@ -67,7 +67,7 @@ class Program(NamedTuple):
 
     def even(self) -> tuple[Program, np.ndarray, np.ndarray]:
         """The program in x / columns with entries of P and A as near 1 as may be; the columns, and
-        what its multipliers are to be multiplied by."""
+        the factor for its multipliers."""
         both = sparse.csr_array(sparse.vstack([sparse.csr_array(self.P), self.A], format="csr"))
         both.eliminate_zeros()
         columns = even_columns(both)

@@ -16,12 +16,11 @@ import numpy as np
 
 from ..problems.linear import relative_violation
 from ..problems.solution import SolveStatus
-from .claims import Claim, Way
+from .calls import wait_for
+from .claims import Claim, Way, snapped
 from .fallback import FEASIBLE, Doubtful, Known
 from .gap import duality_gap
 from .proofs import Polyhedron
-from .snap import snapped
-from .waiting import wait_for
 
 if TYPE_CHECKING:
     from ..problems.linear import LinearProgram

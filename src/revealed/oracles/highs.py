@@ -41,7 +41,7 @@ _STATUS = {
     _Model.kOptimal: SolveStatus.OPTIMAL,
     _Model.kInfeasible: SolveStatus.INFEASIBLE,
     _Model.kUnbounded: SolveStatus.UNBOUNDED,
-    _Model.kUnboundedOrInfeasible: SolveStatus.UNBOUNDED,  # told apart by the proofs
+    _Model.kUnboundedOrInfeasible: SolveStatus.UNBOUNDED,  # the proofs decide which
     _Model.kTimeLimit: SolveStatus.LIMIT,
 }
 

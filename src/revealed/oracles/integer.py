@@ -19,7 +19,7 @@ from .._common.arrays import as_costs
 from .._common.registry import Registry
 from ..problems.integer import INTEGRAL, IntegerProgram
 from ..problems.solution import IntegerSolution, SolveStatus
-from .limits import deadline_after, thread_count
+from .calls import deadline_after, thread_count
 
 
 class Found(NamedTuple):

@@ -66,8 +66,8 @@ def _fill(weights: np.ndarray, capacity: np.ndarray) -> np.ndarray:
     np.cumsum(weights[:, :-1], axis=1, out=before[:, 1:])
     slack = _ROUNDING * np.where(np.isinf(capacity), 0.0, capacity)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        room = capacity - before
-        room = np.where(room > slack, room, 0.0)
-        fits = (weights == 0) | ((room > 0) & (weights <= room + slack)) | np.isinf(capacity)
-        part = np.where(fits, 1.0, room / weights)
+        left = capacity - before
+        left = np.where(left > slack, left, 0.0)
+        fits = (weights == 0) | ((left > 0) & (weights <= left + slack)) | np.isinf(capacity)
+        part = np.where(fits, 1.0, left / weights)
     return np.where(np.isinf(weights), 0.0, part)

@@ -15,8 +15,8 @@ from ..errors import MissingDependencyError
 from ..problems.integer import IntegerProgram
 from ..problems.linear import LinearProgram
 from ..problems.solution import SolveStatus
+from .calls import wait_for
 from .integer import Found, share_of
-from .waiting import wait_for
 
 _TOLERANCE = 1e-9
 """Of rows, bounds and whole variables; rounding then moves an answer by next to nothing."""
@@ -86,8 +86,7 @@ class MipSolver:
             import highspy
         except ImportError as error:
             raise MissingDependencyError(
-                "Integer programs are solved by HiGHS, which is not installed: "
-                "pip install 'revealed[solvers]'."
+                "Integer programs are solved by HiGHS, which is not installed: pip install highspy."
             ) from error
         self._api: Any = highspy
         self._highs: Any = highspy.Highs()

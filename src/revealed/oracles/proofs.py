@@ -93,7 +93,7 @@ def contradiction(at: Polyhedron, w: np.ndarray) -> float:
 
 
 def is_ray(at: Polyhedron, cost: np.ndarray, r: np.ndarray, flat: Any = None) -> bool:
-    """Whether the cost falls for ever along r, or along a direction next to it. `flat` is a matrix
+    """Whether the cost is unbounded along r, or along a direction next to it. `flat` is a matrix
     whose product with r must be 0 as well (the curvature of a quadratic objective)."""
     if not np.isfinite(r).all():
         return False

@@ -19,10 +19,10 @@ from .._common.conic import ConicAnswer, has_clarabel, in_threads, load_clarabel
 from .._common.polish import polished
 from ..problems.linear import LinearProgram
 from ..problems.solution import Solution, SolveStatus
+from .calls import deadline_after, thread_count
 from .curved import Case
 from .first_order import SHORT, Program, left_over
 from .least_distance import by_least_distance
-from .limits import deadline_after, thread_count
 
 if TYPE_CHECKING:
     from ..problems.quadratic import QuadraticProgram
@@ -95,7 +95,7 @@ def minimize_quadratic(
     program = Program.of(P, q, rows.A, rows.b, rows.n_zero)
     case = Case(problem, program, rows.A)
     if not case.is_convex:
-        return SolveStatus.FAILED, nothing  # no minimum that first-order conditions could tell
+        return SolveStatus.FAILED, nothing  # no minimum that first-order conditions could prove
     deadline = time.monotonic() + seconds
     for (even, attempt), loose in product(WAYS, (False, True)):
         left = deadline - time.monotonic()

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from .._common.conic import Cone, ConicAnswer, conditions_left, onto_cones, solve_best, solve_conic
-from ..problems.derivatives import second_order, value_and_slope, values_and_slopes
+from ..problems.derivatives import second_order, value_and_gradient, values_and_slopes
 from ..problems.solution import SolveStatus
 
 MOST_STEPS = 100
@@ -77,12 +77,12 @@ def minimize(
     for _ in range(MOST_STEPS):
         if time.monotonic() > deadline:
             return SolveStatus.LIMIT, x
-        value, slope = value_and_slope(objective, x, w)
+        value, gradient = value_and_gradient(objective, x, w)
         g, J = (part[0] for part in values_and_slopes(functions, x[None]))
         H = _positive(second_order(objective, functions, x, w, mu))
         size = 1.0 + np.abs(H).max()
         H = H + damping * np.eye(len(x))
-        answer, left = _step(problem, x, slope, H, g, J)
+        answer, left = _step(problem, x, gradient, H, g, J)
         if answer.unbounded:
             if damping > 1e6 * size or np.linalg.norm(x) > FAR:
                 return SolveStatus.UNBOUNDED, x
@@ -93,11 +93,11 @@ def minimize(
         d, mu = answer.x, np.maximum(answer.z[len(answer.z) - k :], 0.0)
         length = float(np.linalg.norm(d)) / (1.0 + float(np.linalg.norm(x)))
         if length <= STILL or (length <= SHORT and length > 0.5 * before):
-            return _judged(problem, x + d if length <= before else x, d, H, slope, left)
+            return _judged(problem, x + d if length <= before else x, d, H, gradient, left)
         before = length
         share = _line_search(objective, functions, w, x, d, value, g, mu, size)
         if share == 0.0:
-            return _judged(problem, x, d, H, slope, left)
+            return _judged(problem, x, d, H, gradient, left)
         x, damping = x + share * d, 0.1 * damping if damping > 1e-12 else 0.0
     return SolveStatus.FAILED, x
 
@@ -107,12 +107,12 @@ def _judged(
     x: np.ndarray,
     d: np.ndarray,
     H: np.ndarray,
-    slope: np.ndarray,
+    gradient: np.ndarray,
     left: float,
 ) -> tuple[SolveStatus, np.ndarray]:
     """OPTIMAL where x obeys the constraints and the multipliers of the last program, whose gradient
-    is slope + H d and whose own conditions hold but for `left`, leave nothing of that at x."""
-    moved = np.abs(H @ d).max(initial=0.0) / (1.0 + np.abs(slope).max(initial=0.0))
+    is gradient + H d and whose own conditions hold but for `left`, leave nothing of that at x."""
+    moved = np.abs(H @ d).max(initial=0.0) / (1.0 + np.abs(gradient).max(initial=0.0))
     short = np.linalg.norm(d) <= SHORT * (1.0 + np.linalg.norm(x))
     good = short and max(moved, left) <= STATIONARY
     good = good and problem.broken(x) <= FEASIBLE
@@ -139,7 +139,7 @@ def _line_search(
 
     def merit(share: float) -> float:
         there = x + share * d
-        now = value_and_slope(objective, there, w)[0] if share else value
+        now = value_and_gradient(objective, there, w)[0] if share else value
         own = values_and_slopes(functions, there[None])[0][0] if share else g
         return now + price * float(np.maximum(own, 0.0).sum())
 
@@ -169,14 +169,19 @@ def _positive(H: np.ndarray) -> np.ndarray:
 
 
 def _step(
-    problem: Smooth, x: np.ndarray, slope: np.ndarray, H: np.ndarray, g: np.ndarray, J: np.ndarray
+    problem: Smooth,
+    x: np.ndarray,
+    gradient: np.ndarray,
+    H: np.ndarray,
+    g: np.ndarray,
+    J: np.ndarray,
 ) -> tuple[ConicAnswer, float]:
     """The answer of the quadratic program at x, and what is left of its conditions."""
     A = sparse.vstack([problem.A, sparse.csc_array(J)], format="csc")
     right = np.concatenate([problem.right - problem.A @ x, -g])
     cones = [*problem.cones, ("nonnegative", len(g))]
-    size = max(np.abs(H).max(initial=0.0), np.abs(slope).max(initial=0.0)) or 1.0
-    program = (sparse.csc_array(H / size), slope / size, A, right, cones)
+    size = max(np.abs(H).max(initial=0.0), np.abs(gradient).max(initial=0.0)) or 1.0
+    program = (sparse.csc_array(H / size), gradient / size, A, right, cones)
 
     def judge(found: ConicAnswer) -> tuple[ConicAnswer, float]:
         return found, max(conditions_left(*program, found))

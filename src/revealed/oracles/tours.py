@@ -42,9 +42,10 @@ def solve_tours(
             continue
         matrix = np.zeros((n, n))
         matrix[shape.tails, shape.heads] = matrix[shape.heads, shape.tails] = cost
-        tour = _first_tour(matrix)
+        tour = _first_tour(matrix, 5 if start is None else 1)
         if start is not None:
             given = _order_of(start[b], shape)
+            _improve(matrix, given)
             tour = given if _length(matrix, given) <= _length(matrix, tour) else tour
         proved, bound[b] = _branch(matrix, tour, _NODES)
         X[b] = _edges_of(tour, shape)
@@ -66,16 +67,18 @@ def _taken(problem: IntegerProgram) -> SubtourSolver:
 
 def _edges_of(tour: np.ndarray, shape: Any) -> np.ndarray:
     """(E,) 1 for the edges of a tour (n,)."""
-    after = np.roll(tour, -1)
-    chosen = np.zeros((shape.n_nodes, shape.n_nodes))
-    chosen[np.minimum(tour, after), np.maximum(tour, after)] = 1.0
-    return chosen[shape.tails, shape.heads]
+    after = np.concatenate([tour[1:], tour[:1]])
+    low, high = np.minimum(tour, after), np.maximum(tour, after)
+    x = np.zeros(len(shape.tails))
+    x[low * (2 * shape.n_nodes - low - 1) // 2 + high - low - 1] = 1.0
+    return x
 
 
 def _order_of(x: np.ndarray, shape: Any) -> np.ndarray:
-    from ..problems.catalogue.tours import tour_of
-
-    return tour_of(x).astype(np.int64)
+    used = np.flatnonzero(x > 0.5)
+    order = np.empty(shape.n_nodes, np.int64)
+    _order(np.stack([shape.tails[used], shape.heads[used]], axis=1), order)
+    return order
 
 
 @kernel
@@ -87,13 +90,13 @@ def _length(c, tour):
 
 
 @kernel
-def _first_tour(c):
-    """The best of a few tours by nearest neighbors, improved by turning pieces around and moving
+def _first_tour(c, tries):
+    """The best of some tours by nearest neighbors, improved by turning pieces around and moving
     short ones."""
     n = len(c)
     best = np.arange(n)
     least = np.inf
-    for first in range(0, n, max(1, n // 5)):
+    for first in range(0, n, max(1, n // tries)):
         tour = np.empty(n, np.int64)
         there = np.zeros(n, np.bool_)
         tour[0] = first

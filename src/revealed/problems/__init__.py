@@ -23,6 +23,8 @@ from .catalogue.matchings import grid_matching as grid_matching
 from .catalogue.paths import grid_shortest_path as grid_shortest_path
 from .catalogue.paths import shortest_path as shortest_path
 from .catalogue.portfolios import portfolio as portfolio
+from .catalogue.routes import routes_of as routes_of
+from .catalogue.routes import vehicle_routing as vehicle_routing
 from .catalogue.schedules import energy_per_start as energy_per_start
 from .catalogue.schedules import integer_schedules as integer_schedules
 from .catalogue.schedules import scheduling as scheduling

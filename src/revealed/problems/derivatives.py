@@ -48,29 +48,29 @@ def over_batch(function: Callable[..., Any], *batches: Any) -> np.ndarray:
 def gradient_map(objective: Callable[..., Any], X: np.ndarray, p: int) -> AffineMap:
     """w -> grad_x phi(x, w) at each decision, refused where that is not affine in w."""
     torch = _torch()
-    slope = torch.func.grad(objective, argnums=0)
+    gradient = torch.func.grad(objective, argnums=0)
     if not len(X):
         return AffineMap(Rows.build(np.zeros((0, X.shape[1], p)), "S"), np.zeros(X.shape))
-    base = _base(slope, X, p)
-    at_base = over_batch(slope, X, np.broadcast_to(base, (len(X), p)))
-    change = torch.func.jacrev(slope, argnums=1)
+    base = _base(gradient, X, p)
+    at_base = over_batch(gradient, X, np.broadcast_to(base, (len(X), p)))
+    change = torch.func.jacrev(gradient, argnums=1)
     S = over_batch(change, X, np.broadcast_to(base, (len(X), p)))  # (B, n, p)
     _refuse_infinite(at_base, S, X)
     offset = at_base - S @ base
-    _refuse_curved(slope, X[:LOOKED_AT], S[:LOOKED_AT], offset[:LOOKED_AT])
+    _refuse_curved(gradient, X[:LOOKED_AT], S[:LOOKED_AT], offset[:LOOKED_AT])
     if (S == S[:1]).all():
         return AffineMap(Rows.build(S[0], "S"), frozen(offset))
     return AffineMap(Rows.build(S, "S"), frozen(offset))
 
 
-def _base(slope: Any, X: np.ndarray, p: int) -> np.ndarray:
+def _base(gradient: Any, X: np.ndarray, p: int) -> np.ndarray:
     """Parameters at which to take the derivative: 0, or 1 where the function has none at 0."""
-    at_zero = over_batch(slope, X[:1], np.zeros((len(X[:1]), p)))
+    at_zero = over_batch(gradient, X[:1], np.zeros((len(X[:1]), p)))
     return np.zeros(p) if np.isfinite(at_zero).all() else np.ones(p)
 
 
-def _refuse_infinite(slope: np.ndarray, S: np.ndarray, X: np.ndarray) -> None:
-    bad = np.argwhere(~(np.isfinite(slope) & np.isfinite(S).all(axis=2)))
+def _refuse_infinite(gradient: np.ndarray, S: np.ndarray, X: np.ndarray) -> None:
+    bad = np.argwhere(~(np.isfinite(gradient) & np.isfinite(S).all(axis=2)))
     if bad.size:
         b, j = (int(i) for i in bad[0])
         raise InputError(
@@ -80,12 +80,12 @@ def _refuse_infinite(slope: np.ndarray, S: np.ndarray, X: np.ndarray) -> None:
         )
 
 
-def _refuse_curved(slope: Any, X: np.ndarray, S: np.ndarray, offset: np.ndarray) -> None:
+def _refuse_curved(gradient: Any, X: np.ndarray, S: np.ndarray, offset: np.ndarray) -> None:
     rng = np.random.default_rng(0)
     for trial in range(TRIALS):
         w = np.abs(rng.normal(size=(len(X), S.shape[2]))) * 3.0**trial
         w *= 1.0 if trial % 2 == 0 else rng.choice([-1.0, 1.0], size=w.shape)
-        got = over_batch(slope, X, w)
+        got = over_batch(gradient, X, w)
         expected = np.einsum("bnp,bp->bn", S, w) + offset
         terms = np.einsum("bnp,bp->bn", np.abs(S), np.abs(w)) + np.abs(offset)
         bad = np.argwhere(~(np.abs(got - expected) <= AFFINE * (terms + 1e-12)))
@@ -149,12 +149,12 @@ def second_order(
     return torch.func.jacrev(torch.func.grad(lagrangian))(tensor(x)).detach().numpy()
 
 
-def value_and_slope(
+def value_and_gradient(
     objective: Callable[..., Any], x: np.ndarray, w: np.ndarray
 ) -> tuple[float, np.ndarray]:
     """phi(x, w) and its gradient in x."""
-    slope, value = _torch().func.grad_and_value(objective)(tensor(x), tensor(w))
-    return float(value), slope.detach().numpy()
+    gradient, value = _torch().func.grad_and_value(objective)(tensor(x), tensor(w))
+    return float(value), gradient.detach().numpy()
 
 
 def check_functions(functions: Sequence[Callable[..., Any]], n: int, name: str) -> None:

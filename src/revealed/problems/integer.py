@@ -50,7 +50,7 @@ class IntegerProgram(Record, LinearObjective):
     integer : bool or (n,) bool array
         Which variables are whole; all of them unless given. The others are continuous.
     distance : (n,) array, optional
-        What a unit of each variable counts where a margin asks other decisions to be dearer by
+        What a unit of each variable counts where a margin asks other decisions to cost more by
         their distance from the observed one; 1 unless given, which for 0/1 variables is the Hamming
         distance.
     structure : IntegerStructure, optional
@@ -111,7 +111,7 @@ class IntegerProgram(Record, LinearObjective):
     ) -> IntegerSolution:
         """Decisions of least cost for a batch of costs (B, n), with a status for each.
 
-        OPTIMAL is as exact as the solver: for HiGHS, costs are told apart to 1e-6 of the largest.
+        OPTIMAL is as exact as the solver: HiGHS distinguishes costs to 1e-6 of the largest.
         What is left of `time_limit`, in seconds for the whole call, is shared out evenly over the
         instances that are left; those that it stops have status LIMIT, the best decision found so
         far in `incumbent` and a proved lower bound in `bound`. `start` (B, n) are feasible

@@ -68,7 +68,7 @@ class QuadraticProgram(Record, SmoothProblem):
         sized = [part for part in (A_eq, A_ub) if part is not None]
         sized += [part for part in (lb, ub) if part is not None and np.ndim(part)]
         if Q is not None and not sized:
-            lower = np.full(order_of_matrix(Q), lower)  # Q alone tells how many variables there are
+            lower = np.full(order_of_matrix(Q), lower)  # Q alone gives the number of variables
         constraints = LinearProgram(A_eq, b_eq, A_ub, b_ub, lower, ub)
         if not (isinstance(gamma, int | float | np.number) and 0 < gamma < np.inf):
             raise InputError(f"`gamma` must be a number above 0; got {gamma!r}.")
@@ -277,7 +277,7 @@ def _symmetric(Q: Any, n: int) -> np.ndarray:
         raise InputError("`Q` must be finite; remove NaN and infinities.")
     turned = np.swapaxes(matrix, -1, -2)
     if np.abs(matrix - turned).max(initial=0.0) > 1e-9 * np.abs(matrix).max(initial=0.0):
-        raise InputError("`Q` must be symmetric; use (Q + Q.T) / 2, which x^T Q x cannot tell.")
+        raise InputError("`Q` must be symmetric; use (Q + Q.T) / 2, which gives the same x^T Q x.")
     return 0.5 * (matrix + turned)
 
 

@@ -14,6 +14,9 @@ from scipy.sparse import csgraph
 
 from .._common.arrays import Choice
 
+WITHIN = 1e-9
+"""Of a vehicle's capacity: by how much rounding may let a load exceed it."""
+
 
 @dataclass(frozen=True, eq=False)
 class PathStructure:
@@ -147,12 +150,66 @@ class TourStructure:
 
     def violation(self, X: np.ndarray) -> np.ndarray:
         """(B,): 1 where the chosen edges are several tours instead of one."""
-        return np.array([float(self._parts(x) > 1) for x in X])
+        parts, _ = connected(X, self.tails, self.heads, self.n_nodes)
+        return (parts > 1).astype(float)
 
-    def _parts(self, x: np.ndarray) -> int:
-        used = x > 0.5
-        graph = sparse.coo_array(
-            (np.ones(used.sum()), (self.tails[used], self.heads[used])),
-            shape=(self.n_nodes, self.n_nodes),
-        )
-        return csgraph.connected_components(graph, directed=False)[0]
+
+@dataclass(frozen=True, eq=False)
+class RoutingStructure:
+    """Routes from node 0 through all others, each within the capacity: variable e is whether a
+    vehicle uses the edge between nodes tails[e] < heads[e] of the complete graph, in the order of
+    `np.triu_indices(len(demands) + 1, 1)`."""
+
+    demands: np.ndarray
+    """(n_nodes - 1,) float64, of nodes 1, 2, ...; not negative."""
+    capacity: float
+    n_vehicles: int
+    tails: np.ndarray
+    """(E,) int64; `heads` likewise."""
+    heads: np.ndarray
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.demands) + 1
+
+    @property
+    def most(self) -> float:
+        """The largest load of a route, rounding allowed for."""
+        return self.capacity + WITHIN * max(self.capacity, 1.0)
+
+    @property
+    def n_instances(self) -> int | None:
+        return None
+
+    def take(self, index: Choice) -> RoutingStructure:
+        return self
+
+    def violation(self, X: np.ndarray) -> np.ndarray:
+        """(B,): 1 where chosen edges do not lead back to the depot; the excess of the largest load,
+        relative to the capacity, where they do."""
+        away = (self.tails > 0) & (X > 0.5)  # without the depot, every route is a part of its own
+        _, label = connected(np.where(away, X, 0.0), self.tails, self.heads, self.n_nodes)
+        size = (len(X), self.n_nodes)
+        load, ends = np.zeros(size), np.zeros(size)
+        rows = np.arange(len(X))[:, None]
+        np.add.at(load, (rows, label[:, 1:]), self.demands)
+        b, e = np.nonzero((self.tails == 0) & (X > 0.5))
+        np.add.at(ends, (b, label[b, self.heads[e]]), 1.0)
+        there = np.zeros(size, bool)
+        there[rows, label[:, 1:]] = True
+        excess = np.maximum(load.max(axis=1) - self.most, 0.0) / max(self.capacity, 1.0)
+        return np.where((there & (ends != 2)).any(axis=1), 1.0, excess)
+
+
+def connected(
+    X: np.ndarray, tails: np.ndarray, heads: np.ndarray, n_nodes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(B,) numbers of connected parts of the chosen edges, and (B, n_nodes) the part of a node."""
+    b, e = np.nonzero(X > 0.5)
+    size = len(X) * n_nodes  # one graph of all instances
+    ends = (b * n_nodes + tails[e], b * n_nodes + heads[e])
+    graph = sparse.coo_array((np.ones(len(b)), ends), shape=(size, size))
+    _, label = csgraph.connected_components(graph, directed=False)
+    own = label.reshape(len(X), n_nodes)
+    own = own - own[:, :1]  # parts are numbered in the order of their first nodes
+    return own.max(axis=1) + 1, own

@@ -12,7 +12,7 @@ from ..errors import ShapeError
 from ..optimality.mixed import MixedSets, padded
 from ..optimality.protocol import ProjectionOptions
 from ..optimality.sets import OptimalitySet
-from ..oracles.limits import deadline_after, seconds_until
+from ..oracles.calls import deadline_after, seconds_until
 from .project import projected
 from .result import Projection, as_given
 
@@ -26,7 +26,7 @@ def project_mixed(costs: Any, sets: MixedSets, options: ProjectionOptions) -> Pr
     multipliers = np.zeros((len(sets), max(_n_multipliers(part) for part in sets.parts)))
     warm = _checked_warm(options.warm_start, multipliers.shape)
     deadline = deadline_after(options.time_limit)
-    # What nobody projects is empty, but has the types that projections have.
+    # Nothing was projected: empty arrays of the usual types.
     none = _nothing(sets.parts[0], replace(options, warm_start=None, time_limit=None))
     found = {name: np.empty(len(sets), getattr(none, name).dtype) for name in _PARALLEL}
     for here, part in sets.groups():

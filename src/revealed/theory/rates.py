@@ -1,4 +1,4 @@
-"""How fast h falls, as far as the contexts alone can tell.
+"""How fast h falls, as far as the contexts alone determine it.
 
 Letters: B samples, n cost entries, d features.
 """

@@ -210,8 +210,8 @@ def examine(
 
 def _off(point: np.ndarray, trusted: np.ndarray, costs: np.ndarray, margins: np.ndarray) -> float:
     size = np.maximum(np.linalg.norm(costs, axis=1), margins)
-    yard = np.maximum(np.linalg.norm(trusted - costs, axis=1), SHORT * size)
-    distance = np.linalg.norm(point - trusted, axis=1) / np.where(yard > 0, yard, 1.0)
+    denominator = np.maximum(np.linalg.norm(trusted - costs, axis=1), SHORT * size)
+    distance = np.linalg.norm(point - trusted, axis=1) / np.where(denominator > 0, denominator, 1.0)
     return float(distance.max(initial=0.0))
 
 

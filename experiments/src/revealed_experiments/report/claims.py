@@ -6,14 +6,26 @@ basis. Where a part with many fresh seeds exists, it decides and the paper's fiv
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import stats
 
-from ..bench.synthetic.experiments import MORE_SEEDS, seeds_part
+from ..bench.synthetic.experiments import MORE_SEEDS, RIVALS_ON_PAPER, seeds_part
 from ..bench.synthetic.tables import CAVE_RIVALS, COMPARABLE, NEGLIGIBLE, PAPER_RIVALS
 from .numbers import fixed, listed, mean, with_error
 from .study import Entry, Study, best, differences, part_words
-from .verdicts import Against, Claim, decided, interval, meet, renamed, set_beside, too_few
+from .verdicts import (
+    Against,
+    Claim,
+    decided,
+    few_of,
+    interval,
+    meet,
+    renamed,
+    set_beside,
+    too_few,
+)
 from .vision.claims import vision_claims
 
 PAPER_SEEDS, CAVE_SEEDS = 5, 10
@@ -22,6 +34,8 @@ TODAY = "our estimator today"
 FOLLOWS = 0.8
 """Rank correlation from which one measure is said to follow another."""
 GAMMAS = {"gamma": "Γ at margin 1", "gamma_relative": "Γ free of scale"}
+THEIRS, OURS_TO_SHOW, YARDSTICK = "The paper claims", "We ask of ours", "On CaVE's yardstick"
+PROBLEMS = {"path": "Paths", "knapsack": "Knapsack"}
 
 
 def judge(study: Study) -> list[Claim]:
@@ -32,9 +46,32 @@ def judge(study: Study) -> list[Claim]:
         for build in (_lower, _comparable, _alike, _follows, _today):
             claim = build(study, judged)
             if claim is not None:
-                claims.append(claim)
-    claims += [_ahead(study, part) for part in study.parts_like("cave")]
+                problem = PROBLEMS.get(part.removeprefix("paper "), part)
+                told = _protocol(study, judged)
+                claims.append(replace(claim, problem=problem, protocol=told))
+    for part in study.parts_like("cave"):
+        problem = part.removeprefix("cave ").capitalize()
+        told = _protocol(study, part)
+        claims.append(replace(_ahead(study, part), problem=problem, protocol=told))
     return claims + vision_claims(study)
+
+
+def _protocol(study: Study, part: str) -> str:
+    """What was run, from the runs' own configurations."""
+    entry = next(iter(study.of(part)), None)
+    if entry is None:
+        return ""
+    config, n = entry.config, max(len(e.runs) for e in study.of(part))
+    data = config.get("data")
+    sizes = (data.get("sizes") if isinstance(data, dict) else None) or []
+    kind = "fresh seeds" if part.startswith("seeds") else "seeds"
+    where = " on the paper's five seeds" if part.startswith("seeds") else ""
+    told = [f"{n} {kind}"]
+    if sizes:
+        told.append(f"{' / '.join(f'{s:,}' for s in sizes)} samples to train, validate and test")
+    told.append(f"{config.get('epochs')} epochs in batches of {config.get('batch_size')}")
+    told += [f"settings by validation decision loss{where}"]
+    return f"{'; '.join(told)}."
 
 
 def our_erm(study: Study, part: str) -> Entry | None:
@@ -90,6 +127,8 @@ def _lower(study: Study, part: str) -> Claim:
         against,
         [*missing, *too_few(study, ours, _seeds(part))],
         _five(study, part, ours.label if ours else "", list(PAPER_RIVALS)),
+        whose=THEIRS,
+        topic=f"ERM has lower estimate loss than {listed(list(PAPER_RIVALS))}",
     )
 
 
@@ -104,6 +143,8 @@ def _comparable(study: Study, part: str) -> Claim:
         against,
         [*missing, *too_few(study, ours, _seeds(part))],
         _five(study, part, ours.label if ours else "", ["SPO+"]),
+        whose=THEIRS,
+        topic="ERM is comparable with SPO+, which sees the true costs",
     )
 
 
@@ -115,13 +156,20 @@ def _alike(study: Study, part: str) -> Claim:
             found = set_beside(pocs, erm, ("test", measure), NEGLIGIBLE, both_sides=True)
             against.append(renamed(found, f"ERM by Armijo, test {measure.replace('_', ' ')}"))
     absent = [name for name, entry in (("ERM", erm), ("POCS", pocs)) if entry is None]
+    few = few_of([pocs], len(erm.runs)) if erm and pocs else []
     return Claim(
         f"On {part_words(part)} POCS and ERM by Armijo differ negligibly.",
         f"Paired differences are surely within {NEGLIGIBLE:.0%} of ERM's mean.",
         "mean test loss",
         pocs.label if pocs else "",
         against,
-        [*(f"no finished run of {name}" for name in absent), *too_few(study, erm, _seeds(part))],
+        [
+            *(f"no finished run of {name}" for name in absent),
+            *few,
+            *too_few(study, erm, _seeds(part)),
+        ],
+        whose=THEIRS,
+        topic="POCS and ERM differ negligibly",
     )
 
 
@@ -131,6 +179,7 @@ def _follows(study: Study, part: str) -> Claim | None:
     if len(entries) < 3:
         return None
     against = [_rank_correlation(entries, measure) for measure in GAMMAS]
+    few = few_of(entries, max(len(entry.runs) for entry in entries))
     return Claim(
         f"On {part_words(part)} Γ follows the estimate loss over methods (the paper's footnote).",
         f"The rank correlation over methods, seed by seed, is surely at least {FOLLOWS:g}. The "
@@ -138,8 +187,10 @@ def _follows(study: Study, part: str) -> Claim | None:
         "rank correlation with the test estimate loss",
         "mean over seeds",
         against[:1],
-        too_few(study, entries[0], _seeds(part)),
-        [f"{against[1].other}: {fixed(against[1].ours)}."],
+        [*few, *too_few(study, max(entries, key=lambda e: len(e.runs)), _seeds(part))],
+        [f"{GAMMAS['gamma_relative']}: {fixed(against[1].ours)}."],
+        whose=THEIRS,
+        topic="Γ follows the estimate loss over methods",
     )
 
 
@@ -156,7 +207,8 @@ def _rank_correlation(entries: list[Entry], measure: str) -> Against:
     values = np.array(found)
     low, high = interval(values)
     passes = decided(low >= FOLLOWS, high < FOLLOWS)
-    return Against(GAMMAS[measure], FOLLOWS, mean(values), values - FOLLOWS, passes)
+    told = f"asked of {GAMMAS[measure]}"
+    return Against(told, FOLLOWS, mean(values), values - FOLLOWS, passes)
 
 
 def _today(study: Study, part: str) -> Claim | None:
@@ -165,6 +217,12 @@ def _today(study: Study, part: str) -> Claim | None:
     if ours is None:
         return None
     rivals = [e for e in study.of(part) if not e.ours]
+    there = {e.runs[0].label for e in rivals}
+    asked = [*dict.fromkeys(method.label for method in RIVALS_ON_PAPER), "SPO+"]
+    absent = [label for label in asked if label not in there]
+    missing = [f"no eligible run of {listed(absent)}"] if absent else []
+    judged = [e for e in rivals if not e.needs_true_costs or e.method == "spo+"]
+    missing += few_of(judged, len(ours.runs))
     blind = [set_beside(ours, e, ESTIMATE, 0.0) for e in rivals if not e.needs_true_costs]
     spo = [set_beside(ours, e, ESTIMATE, COMPARABLE) for e in rivals if e.method == "spo+"]
     return Claim(
@@ -174,7 +232,10 @@ def _today(study: Study, part: str) -> Claim | None:
         "mean test estimate loss",
         ours.label,
         [*blind, *spo],
-        [*([] if spo else ["no eligible run of SPO+"]), *too_few(study, ours, _seeds(part))],
+        [*missing, *too_few(study, ours, _seeds(part))],
+        whose=OURS_TO_SHOW,
+        topic="Our estimator today is at or below every rival that sees decisions only, and level "
+        "with SPO+ or better",
     )
 
 
@@ -188,6 +249,7 @@ def _ahead(study: Study, part: str) -> Claim:
     absent = [name for name in CAVE_RIVALS if all(e.runs[0].label != name for e in named)]
     missing = [] if ours else ["no finished run of ours"]
     missing += [f"no eligible run of {listed(absent)}"] if absent else []
+    missing += few_of(named, len(ours.runs)) if ours else []
     against = [set_beside(ours, rival, where, 0.0, scale=100.0)] if ours and rival else []
     return Claim(
         f"On {part_words(part)} the best of our decision-only losses is at or below the best "
@@ -198,6 +260,8 @@ def _ahead(study: Study, part: str) -> Claim:
         against,
         [*missing, *too_few(study, ours, CAVE_SEEDS)],
         _distance_from_truth(study, part, ours),
+        whose=YARDSTICK,
+        topic="The best of our losses is at or below the best rival that sees decisions only",
     )
 
 

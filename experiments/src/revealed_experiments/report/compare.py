@@ -11,6 +11,7 @@ from .numbers import duration, mean, places_for
 from .study import Entry
 from .tables import Cell, Column, Row, SortTable, spread
 
+GAMMAS = ("gamma", "gamma_relative")
 HEADINGS = {
     "decision_loss": "decision loss",
     "estimate_loss": "estimate loss",
@@ -55,6 +56,13 @@ def by_label(entries: Iterable[Entry]) -> list[list[Entry]]:
     for entry in entries:
         groups.setdefault(entry.label, []).append(entry)
     return list(groups.values())
+
+
+def with_gammas(entries: Iterable[Entry], measures: Sequence[str]) -> tuple[str, ...]:
+    """The measures, and those forms of the paper's Gamma that the runs have."""
+    entries = list(entries)
+    measured = [m for m in GAMMAS if any(np.isfinite(e.final("test", m)).all() for e in entries)]
+    return (*measures, *measured)
 
 
 def measure_columns(measures: Sequence[str]) -> list[Column]:

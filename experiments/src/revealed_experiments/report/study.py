@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -104,6 +105,14 @@ class Study:
     def parts_like(self, *words: str) -> list[str]:
         """Parts whose name starts with one of the words."""
         return [part for part in self.parts if part.startswith(words)]
+
+    def beside(self, name: str) -> dict[str, Any]:
+        """A measurement that lies in the folder beside the runs; empty where it does not."""
+        try:
+            content = json.loads((self.folder.path / name).read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return content if isinstance(content, dict) else {}
 
     def of(self, part: str) -> list[Entry]:
         """The entries of one part."""

@@ -8,7 +8,7 @@ one side of what the claim asks. Else it cannot be told.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import stats
@@ -30,6 +30,14 @@ class Against:
     gaps: np.ndarray  # (seeds,) ours less theirs
     passes: bool | None
     """Whether the claim holds against this one; None where the seeds cannot tell."""
+    both_sides: bool = False
+    """Whether the claim asks for little difference rather than for less."""
+
+    @property
+    def behind(self) -> float:
+        """How far ours is from what is asked, as a share of theirs."""
+        gap = mean(self.gaps)
+        return (abs(gap) if self.both_sides else gap) / max(abs(self.theirs), 1e-12)
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,14 @@ class Claim:
     missing: Sequence[str] = ()
     """Why it is open, in words."""
     remarks: Sequence[str] = field(default=())
+    whose: str = "Claims"
+    """The group of claims that it belongs to on the board of verdicts."""
+    topic: str = ""
+    """The claim in a few words, the same on every problem; nothing for the sentence itself."""
+    problem: str = ""
+    """On which of them, as the heading of a column."""
+    protocol: str = ""
+    """What was run, in a sentence."""
 
     @property
     def verdict(self) -> str:
@@ -54,6 +70,15 @@ class Claim:
         if False in found:
             return FAILS
         return UNSURE if None in found else HOLDS
+
+    @property
+    def deciding(self) -> Against | None:
+        """The comparison that the verdict hangs on: of those as bad as it, the farthest behind."""
+        marks = {FAILS: False, UNSURE: None, HOLDS: True}
+        if self.verdict not in marks:
+            return None
+        alike = [each for each in self.against if each.passes is marks[self.verdict]]
+        return max(alike, key=lambda each: each.behind)
 
 
 def meet(
@@ -71,8 +96,15 @@ def meet(
     for name in names:
         rivals = [e for e in study.of(part) if e.runs[0].label == name]
         missing += [] if rivals else [f"no eligible run of {name}"]
+        missing += few_of(rivals, len(ours.runs))
         found += [set_beside(ours, rival, where, share) for rival in rivals]
     return found, missing
+
+
+def few_of(rivals: Sequence[Entry], wanted: int) -> list[str]:
+    """In words, which rivals lack seeds that ours has."""
+    thin = [each for each in rivals if len(each.runs) < wanted]
+    return [f"{len(each.runs)} of {wanted} seeds of {each.label}" for each in thin]
 
 
 def set_beside(
@@ -94,7 +126,7 @@ def set_beside(
         passes = decided(max(abs(low), abs(high)) <= limit, low > limit or high < -limit)
     else:
         passes = decided(high <= limit, low > limit)
-    return Against(other.label, b, a, gaps, passes)
+    return Against(other.label, b, a, gaps, passes, both_sides)
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:
@@ -112,7 +144,7 @@ def decided(holds: bool, fails: bool) -> bool | None:
 
 def renamed(found: Against, name: str) -> Against:
     """The same under another name."""
-    return Against(name, found.theirs, found.ours, found.gaps, found.passes)
+    return replace(found, other=name)
 
 
 def too_few(study: Study, entry: Entry | None, wanted: int) -> list[str]:

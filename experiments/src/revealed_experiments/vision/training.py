@@ -26,8 +26,14 @@ from revealed.fit import checkpoint as checkpoints
 from revealed.fit.checkpoint import Checkpoint
 from revealed.fit.history import History, StopReason
 from revealed.fit.loop import Loop, Row, shuffled
-from revealed.fit.optimizers import load_state, set_lr, state_of
-from revealed.fit.schedules import CONSTANT, check_schedule, learning_rate
+from revealed.fit.optimizers import (
+    CONSTANT,
+    check_schedule,
+    learning_rate,
+    load_state,
+    set_lr,
+    state_of,
+)
 from revealed.losses import DecisionLoss
 from revealed.optimality.sets import OptimalitySet
 

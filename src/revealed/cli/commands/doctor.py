@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the findings; 1 if one of them is an error."""
     how = reading_of(args)
     dossier, half_unit, rounded = cleaned(read_dossier(args), how, refuse=False)
-    few = len(dossier) * len(dossier.plan.variables) < MANY
+    few = len(dossier) * len(dossier.plan.variables) < MANY and not dossier.plan.is_whole
     with waiting("Examining", len(CHECKS), quiet=args.json or few) as step:
         findings = [*examine(case_of(dossier), step), *_unused(dossier)]
     findings = [*_rounded(how, half_unit, rounded), *findings]
@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
                 "samples": len(dossier),
                 "features": len(dossier.features.names),
                 "variables": len(dossier.plan.variables),
+                "whole": int(dossier.plan.whole.sum()),
                 "limits": dossier.plain_limits(),
                 **dossier.plain_assumed(),
                 "findings": [finding.plain() for finding in findings],
@@ -70,7 +71,7 @@ def case_of(dossier: Dossier) -> Case:
 
 
 def _rounded(how: Reading, half_unit: np.ndarray | None, sentence: str) -> list[Finding]:
-    """That decisions are taken as rounded, where nobody said so."""
+    """A note where decisions are taken as rounded without an option that says so."""
     if half_unit is None or how.tol != "auto":
         return []
     largest = float(half_unit.max())
@@ -127,14 +128,14 @@ def _tell(dossier: Dossier, findings: list[Finding]) -> None:
     )
     dossier.tell_limits()
     dossier.tell_assumed()
-    told: Counter[str] = Counter()
+    shown: Counter[str] = Counter()
     for finding in findings:
-        told[finding.code] += 1
-        if told[finding.code] <= ALIKE:
+        shown[finding.code] += 1
+        if shown[finding.code] <= ALIKE:
             print()
             tell(str(finding.severity).capitalize(), finding.what)
             tell("", finding.advice)
-    hidden = sum(number - ALIKE for number in told.values() if number > ALIKE)
+    hidden = sum(number - ALIKE for number in shown.values() if number > ALIKE)
     if hidden:
         print()
         tell("", f"And {count(hidden, 'finding')} like the ones above; --json lists all.")

@@ -41,7 +41,7 @@ from ..tables import (
 from ..tables.decisions import check_names, is_long, unused
 from ..tables.names import listed, plain_name
 from ..tables.pairing import find_key
-from .holdout import split_rows
+from .judging import split_rows
 from .reading import Reading, add_reading, reading_of, refuse_other_units
 from .telling import tell
 
@@ -90,10 +90,10 @@ class Dossier:
 
     def tell_limits(self) -> None:
         """Say which columns are limits, if any."""
-        own = [limit.told for limit in self.limits if not limit.learned]
+        own = [limit.source for limit in self.limits if not limit.learned]
         if own:
-            told = listed(own)
-            tell("Limits", f"of every sample its own: {told}. These columns are not learned from.")
+            names = listed(own)
+            tell("Limits", f"of every sample its own: {names}. These columns are not learned from.")
 
     def plain_limits(self) -> list[dict[str, str]]:
         """For JSON."""
@@ -130,17 +130,20 @@ class Dossier:
         """The same without the limits that are unknown: the plan's own are not looked at."""
         if not unknown:
             return self
-        which = UnknownLimits.read(unknown_of(unknown), self.plan.problem)
-        plan, plans = (
-            each.with_problem(which.opened(each.problem)) for each in (self.plan, self.plans)
-        )
+        if self.plan.is_whole:
+            raise InputError(
+                "--unknown-limit is for decisions with fractions, whose vertices tell which limits "
+                "are active; add --relax to learn from the relaxation."
+            )
+        which = UnknownLimits.read(unknown_of(unknown), self.plan.rows)
+        plan, plans = (each.with_rows(which.opened(each.rows)) for each in (self.plan, self.plans))
         return replace(self, plan=plan, plans=plans)
 
     def with_learned(self, limits: tuple[Limit, ...], model: LimitModel) -> Dossier:
         """The same with learned limits as they were in force at the decisions."""
         from ...fit.limits.learning import limits_in_force
 
-        found = limits_in_force(model, self.plans.problem, self.decisions, self.contexts)
+        found = limits_in_force(model, self.plans.rows, self.decisions, self.contexts)
         found = found * [turned(self.plan, limit) for limit in limits]
         found = np.where(np.isfinite(found), found, np.nan)
         given = [k for k, limit in enumerate(self.limits) if not limit.learned]
@@ -226,6 +229,12 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             "function of the context; lower:VARIABLE and upper:VARIABLE for bounds, * for anything;"
             " may be given several times",
         )
+        parser.add_argument(
+            "--relax",
+            action="store_true",
+            help="allow fractions where the model asks for whole numbers: faster, and predictions "
+            "are no longer whole",
+        )
     add_reading(parser, contexts=problem)
     parser.add_argument(
         "--contexts",
@@ -252,7 +261,7 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
 
 def read_dossier(args: argparse.Namespace) -> Dossier:
     """What the options of `add_files` name, for a first look."""
-    plan, how = read_plan(args.problem), reading_of(args)
+    plan, how = read_plan(args.problem, relax=args.relax), reading_of(args)
     contexts, decisions = _open(args.contexts, how), _open(args.decisions, how)
     _refuse_exchanged(contexts, decisions, plan)
     key = find_key(contexts, decisions, plan.variables, args.id)
@@ -330,7 +339,7 @@ def learned_limits(model: FittedModel) -> LimitModel:
     from ...fit.limits.model import LimitModel
 
     assert model.learned is not None
-    unknown = UnknownLimits.read(unknown_of(model.limits), model.plan.problem)
+    unknown = UnknownLimits.read(unknown_of(model.limits), model.plan.rows)
     return LimitModel.from_arrays(unknown, model.learned, int(model.training.get("samples", 0)))
 
 

@@ -16,14 +16,14 @@ from ..explain import Miss, cost_ranges, find_misses, needed, stable_changes
 from ..store import FittedModel, load_model
 from ..tables.names import did_you_mean, plain_name
 from .cleaning import cleaned
+from .deciding import decide
 from .dossier import Dossier, add_files, dossier_for, learned_limits, plans_at
-from .holdout import fingerprint
-from .judging import judge
+from .explanation import Explanation, OneSample, tell_all
+from .judging import fingerprint, judge
 from .learned import limit_facts
 from .options import whole
 from .reading import reading_for
 from .telling import tell_json, waiting
-from .told import OneSample, Told, tell_all
 from .training import loss_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
     read = dossier_for(model, args.contexts, args.decisions, args.id, how)
     dossier = cleaned(read, how).dossier
     costs = model.costs(dossier.contexts)
-    verdict = judge(model, plans_at(model, dossier), dossier.contexts, dossier.decisions)
+    quiet, plans = args.json, plans_at(model, dossier)
+    verdict = judge(model, plans, dossier.contexts, dossier.decisions, quiet=quiet)
     learn, held = _parts(model, dossier)
     facts: dict[str, Any] = {
         "training": model.training,
@@ -76,37 +77,37 @@ def run(args: argparse.Namespace) -> int:
     misses = _misses(dossier, costs, np.flatnonzero(verdict.solved & ~verdict.as_good))
     looked = np.flatnonzero(verdict.as_good)[:SENSITIVITY_SAMPLES]
     changes = stable_changes(dossier.plans[looked], costs[looked], dossier.decisions[looked])
-    small = model.plan.problem.n_variables <= LARGEST
+    small = model.plan.problem.n_variables <= LARGEST and not model.plan.is_whole
     sure = _coefficients(model, dossier, learn, args) if args.rounds and small else None
     one = None
     if args.sample is not None:
         one = _one_sample(model, dossier, costs, verdict.as_good, args)
-    told = Told(model, dossier, facts, misses, changes, sure, one)
+    explanation = Explanation(model, dossier, facts, misses, changes, sure, one, args.rounds)
     if args.json:
-        tell_json(told.plain())
+        tell_json(explanation.plain())
     else:
-        tell_all(told, args.top)
+        tell_all(explanation, args.top)
     return 0
 
 
 def _misses(dossier: Dossier, costs: np.ndarray, rows: np.ndarray) -> list[Miss]:
     """What is missed in these rows, and what would have been cheaper."""
     plan, taken = dossier.plans[rows], dossier.decisions[rows]
-    own = np.asarray(plan.problem.solve(costs[rows]).x)
+    own = decide(plan.problem, costs[rows], quiet=True).decisions
     found = find_misses(plan, costs[rows], taken, own)
     return [miss._replace(sample=int(rows[miss.sample])) for miss in found]
 
 
 def _parts(model: FittedModel, dossier: Dossier) -> tuple[np.ndarray, np.ndarray]:
     """Rows the model learned from and rows held out, if these are the tables it was fitted on."""
-    told = model.training
+    training = model.training
     try:
-        learn, held = dossier.split(float(told["held_out"]), int(told["seed"]))
+        learn, held = dossier.split(float(training["held_out"]), int(training["seed"]))
     except (KeyError, TypeError, ValueError):
         return np.arange(len(dossier)), np.zeros(0, int)
-    same = told.get("samples") == len(learn)
-    if "data" in told:  # models of the first days have only the number of samples to go by
-        same = same and told["data"] == fingerprint(dossier.tables)
+    same = training.get("samples") == len(learn)
+    if "data" in training:  # models of the first days have only the number of samples to go by
+        same = same and training["data"] == fingerprint(dossier.tables)
     return (learn, held) if same else (np.arange(len(dossier)), np.zeros(0, int))
 
 

@@ -39,8 +39,8 @@ def run(args: argparse.Namespace) -> int:
     samples = _samples(model, args)
     server = serve(Explorer(model, samples), args.port)
     address = f"http://127.0.0.1:{server.server_address[1]}/"
-    told = count(len(samples), "sample")
-    print(f"{told} of {model.plan.name} at {address} (Ctrl+C ends)", flush=True)
+    shown = count(len(samples), "sample")
+    print(f"{shown} of {model.plan.name} at {address} (Ctrl+C ends)", flush=True)
     if not args.no_browser:
         webbrowser.open(address)
     try:

@@ -17,16 +17,20 @@ from ..store import FittedModel, Samples, check_target, save_model
 from .baselines import baselines
 from .cleaning import cleaned
 from .dossier import Dossier, add_files, plans_at, read_dossier
+from .explanation import tell_whole, tell_without_decision
 from .headline import tell_baselines, tell_figures
-from .holdout import fingerprint
-from .judging import judge
+from .judging import fingerprint, judge
 from .options import number, signed, whole
 from .ranges import ranges_of
 from .reading import reading_of
+from .robust import angles_of
 from .telling import tell, tell_json
-from .told import tell_without_decision
 from .training import train
 from .words import words_for
+
+EVALUATIONS, WHOLE_EVALUATIONS = 500, 5_000
+"""Of the loss at most; over the cuts known of whole decisions one takes little beside the solver's
+questions, and there is a new minimum to go to with every round of cuts."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,9 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-iter",
         type=whole,
-        default=500,
         metavar="N",
-        help="largest number of evaluations of the loss (500)",
+        help=f"largest number of evaluations of the loss ({EVALUATIONS}; {WHOLE_EVALUATIONS} where "
+        "decisions are whole)",
     )
     parser.add_argument(
         "--keep",
@@ -97,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
     dossier = read_dossier(args)
     unknown = find_unknown(dossier.plan, args.unknown_limit, dossier.limits)
     dossier, half_unit, _ = cleaned(dossier.opened(unknown), how, vertices=not unknown)
+    if args.max_iter is None:
+        args.max_iter = WHOLE_EVALUATIONS if dossier.plan.is_whole else EVALUATIONS
     learn, held = dossier.split(args.holdout, args.seed)
     began = time.perf_counter()
     trained = train(dossier, learn, args, unknown)
@@ -132,13 +138,14 @@ def run(args: argparse.Namespace) -> int:
     plans = plans_at(model, dossier)
     for name, rows in (("seen", learn), ("held", held)):
         Z, taken = dossier.contexts[rows], dossier.decisions[rows]
-        facts[name] = judge(model, plans[rows], Z, taken).plain()
+        facts[name] = judge(model, plans[rows], Z, taken, quiet=args.json).plain()
     shown = held if held.size else learn
+    facts["angles"] = angles_of(model, dossier, held, args.seed)
     facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])
     save_model(model, args.out)
     if args.json:
-        told = {"model": str(args.out), "replaced": replaced, "limits": dossier.plain_limits()}
-        tell_json(told | dossier.plain_assumed() | facts)
+        output = {"model": str(args.out), "replaced": replaced, "limits": dossier.plain_limits()}
+        tell_json(output | dossier.plain_assumed() | facts)
     else:
         _tell(dossier, facts, args, replaced)
     return 1 if facts["unsolved"] or not facts["converged"] else 0
@@ -166,6 +173,11 @@ def _choice(sentence: str) -> str:
     return sentence.removeprefix("Chose ")
 
 
+def _questions(facts: dict[str, Any]) -> str:
+    """How often the solver was asked, where decisions are whole."""
+    return f" with {facts['calls']:,} questions to the solver" if facts.get("calls") else ""
+
+
 def _tell(
     dossier: Dossier, facts: dict[str, Any], args: argparse.Namespace, replaced: bool
 ) -> None:
@@ -177,19 +189,13 @@ def _tell(
     )
     dossier.tell_limits()
     dossier.tell_assumed()
-    if plan.integers:
-        tell(
-            "Note",
-            f"{count(len(plan.integers), 'variable')} of {plan.name} must be whole numbers. "
-            "What is learned are costs under which the decisions are optimal for the relaxation, "
-            "which is more than being optimal in whole numbers.",
-        )
+    tell_whole(plan)
     if facts["choice"]:
         tell("Chose", _choice(facts["choice"]))
     tell(
         "Learned",
         f"from {count(facts['samples'], 'sample')}, {facts['held']['samples']:,} held out, in "
-        f"{facts['seconds']:.1f} s. {facts['certificate']}",
+        f"{facts['seconds']:.1f} s{_questions(facts)}. {facts['certificate']}",
     )
     if not facts["converged"]:
         tell("", f"Allow more with --max-iter {max(2 * args.max_iter, 1)}.")

@@ -35,20 +35,20 @@ def _extra(share: float, words: Words) -> str:
     return f"are worth {fine(share)} less than the best under the learned values"
 
 
-def tell_baselines(told: dict[str, Any], words: Words) -> None:
+def tell_baselines(baselines: dict[str, Any], words: Words) -> None:
     """What the model must beat."""
     parts = []
     for name, what in (
         ("most_frequent", "Always the most frequent decision"),
         ("no_context", f"{words.costs} without context".capitalize()),
     ):
-        figures = told[name]
+        figures = baselines[name]
         said = f"{what}: {percent(figures['repeated_share'])} repeated exactly"
         if figures["extra_cost"] is not None:
             said += f", {_extra(figures['extra_cost'], words).split(' than')[0]}"
             said = said.replace(", cost ", ", costs ").replace(", are worth", ", worth")
         if figures["infeasible"]:
-            said += f" (breaks the plan on {percent(figures['infeasible'] / told['samples'])})"
+            said += f" (breaks the plan on {percent(figures['infeasible'] / baselines['samples'])})"
         parts.append(said)
     tell("Baselines", f"{'. '.join(parts)}.")
 

@@ -5,14 +5,18 @@ Letters: B samples, n variables.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...errors import InputError
 from ...metrics.sameness import SAME, same_decision
+from ...problems.solution import SolveStatus
 from ..plans import Plan
 from ..store import FittedModel
-from .holdout import share_interval
+from .deciding import decide
 
 BLOCK = 65_536
 """Samples judged at a time, so that a million take no more memory than these."""
@@ -69,21 +73,25 @@ def relative(excess: np.ndarray, spent: np.ndarray) -> float | None:
     return max(float(excess.sum()), 0.0) / total if total > 0 else None
 
 
-def judge(model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray) -> Judgment:
+def judge(
+    model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray, *, quiet: bool = True
+) -> Judgment:
     """Judge a model on encoded contexts (B, d) by the decisions taken there (B, n); `plan` is that
     of these samples."""
     parts = [
-        _judge(model, plan[part], Z[part], decisions[part])
+        _judge(model, plan[part], Z[part], decisions[part], quiet)
         for part in (slice(k, k + BLOCK) for k in range(0, max(len(Z), 1), BLOCK))
     ]
     return Judgment(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _judge(model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray) -> Judgment:
+def _judge(
+    model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray, quiet: bool
+) -> Judgment:
     costs = model.costs(Z)
-    answer = plan.problem.solve(costs)
-    solved = np.asarray(answer.optimal)
-    own = np.where(solved[:, None], np.asarray(answer.x), decisions)
+    answer = decide(plan.problem, costs, quiet=quiet)
+    solved = answer.status == SolveStatus.OPTIMAL
+    own = np.where(solved[:, None], answer.decisions, decisions)
     return compared(costs, own, decisions, solved)
 
 
@@ -105,3 +113,32 @@ def compared(
         near=(near | same) & solved,
         spent=spent,
     )
+
+
+def split_rows(size: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to learn from and rows held out, both in order; the same for the same arguments."""
+    if not 0 <= share < 1:
+        raise InputError(f"--holdout must be at least 0 and below 1; got {share:g}.")
+    held = round(share * size)
+    if held >= size:
+        raise InputError(f"Holding out {share:g} of {size} samples leaves none to learn from.")
+    order = np.random.default_rng(seed).permutation(size)
+    return np.sort(order[held:]), np.sort(order[:held])
+
+
+def fingerprint(tables: Iterable[np.ndarray]) -> str:
+    """A checksum of tables: the same for the same numbers in the same order of rows."""
+    digest = hashlib.sha256()
+    for table in tables:
+        digest.update(np.ascontiguousarray(table).data)
+    return digest.hexdigest()
+
+
+def share_interval(hits: int, size: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a share."""
+    if size == 0:
+        return 0.0, 1.0
+    from scipy.stats import binomtest  # takes a tenth of a second to load, and few commands ask
+
+    found = binomtest(hits, size).proportion_ci(method="wilson")
+    return float(found.low), float(found.high)

@@ -25,7 +25,7 @@ def limit_facts(model: FittedModel, limits: LimitModel, dossier: Dossier) -> lis
     """Of each learned limit, as the planner writes it: effects of features, noise, and for each
     sample the limit, its interval and where the decision stands."""
     between, said = limits.intervals(dossier.contexts, LEVEL), limits.predict(dossier.contexts)
-    values = limits.unknown.values(model.plan.problem, dossier.decisions)
+    values = limits.unknown.values(model.plan.rows, dossier.decisions)
     found = []
     for k, limit in enumerate([limit for limit in model.limits if limit.learned]):
         sign = turned(model.plan, limit)

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._common.words import count
 from ...errors import InputError
 from ...metrics.sameness import SAME
-from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
 from ..plans import Plan, read_limits
 from ..tables import Bad, Skipped, Table
+from .deciding import Decided, decide
+from .explanation import tell_without_decision
+from .headline import fine
+from .options import number, seconds
 from .ranges import Outside, far_outside
 from .reading import refuse_other_units
-from .telling import tell, tell_json, waiting
-from .told import tell_without_decision
-from .words import words_for
+from .robust import cone_of, plain_cone
+from .telling import tell, tell_json
+from .words import Words, words_for
 
-BLOCK = 65_536
-"""Rows solved at a time, between two movements of the progress bar."""
 SHOWN = 10
 """Rows and numbers of one kind that are printed."""
 
@@ -43,6 +45,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--costs", action="store_true", help="write the predicted costs, not the decisions"
     )
     parser.add_argument(
+        "--robust",
+        type=number,
+        metavar="LEVEL",
+        help="write the decisions of least worst cost over a cone of costs that explains a new "
+        "decision with this probability, such as 0.9; calibrated on the samples held out",
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=seconds,
+        metavar="SECONDS",
+        help="for a decision, where decisions are whole; quick ones leave their time to the others "
+        "(none). What is not proved to be the best by then is written all the same, and said",
+    )
+    parser.add_argument(
         "--skip-bad",
         action="store_true",
         help="leave the decision empty for rows that cannot be read, and list them",
@@ -56,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
     from ..tables import check_ending, open_table, write_table
 
     check_ending(args.out)
+    if args.robust is not None and args.costs:
+        raise InputError("--robust is about decisions; leave out --costs.")
     model, file = load_model(args.model), open_table(args.contexts, lenient=args.skip_bad)
     if args.out.exists() and args.out.samefile(args.contexts):
         raise InputError(f"{args.out} is the table of contexts; write to another file.")
@@ -64,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
     refuse_other_units(model.training, table)
     if not len(Z):
         raise InputError(f"{table.name} has column names but no rows.")
+    cone = None if args.robust is None else cone_of(model, args.robust)
     limits = None
     if model.limits and not args.costs:
         given = [limit for limit in model.limits if not limit.learned]
@@ -72,11 +91,13 @@ def run(args: argparse.Namespace) -> int:
     good = np.setdiff1d(np.arange(len(Z)), [*(bad or ())])
     costs = model.costs(Z[good])
     values, missing, impossible, broken = costs * model.plan.sign, 0, 0, 0
+    open_ = Open()
     if not args.costs:
         problem = model.plan_of(None if limits is None else limits[good]).problem
-        values, status = _decide(problem, costs, quiet=args.json)
+        found = decide(problem, costs, quiet=args.json, seconds=args.time_limit, cone=cone)
+        values, open_ = found.decisions, Open.of(found)
         missing = int(np.isnan(values).any(axis=1).sum())
-        impossible = int((status == SolveStatus.INFEASIBLE).sum())
+        impossible = int((found.status == SolveStatus.INFEASIBLE).sum())
         broken = _fractions(model.plan, values)
     key = None
     if model.key is not None and model.key in table.text:
@@ -95,9 +116,13 @@ def run(args: argparse.Namespace) -> int:
             {
                 "written": str(args.out),
                 "rows": len(Z),
+                "robust": None if cone is None else plain_cone(cone),
                 "without_decision": missing,
                 "impossible": impossible,
                 "with_fractions": broken,
+                "whole": model.plan.is_whole,
+                "unproved": open_.unproved,
+                "stopped": open_.stopped,
                 "assumed": list(table.notes),
                 "skipped": [row.plain() for row in skipped],
                 "extrapolated": [o._asdict() | {"place": table.where(o.row)} for o in outside],
@@ -109,12 +134,15 @@ def run(args: argparse.Namespace) -> int:
             "Written",
             f"{count(len(Z), 'cost vector' if args.costs else 'decision')} to {args.out}.",
         )
+        if cone is not None:
+            tell("Robust", cone.statement)
         for note in table.notes:
             tell("Assumed", note)
         _tell_skipped(skipped)
         _tell_outside(table, outside, unseen)
-        _tell_decisions(model.plan, missing, impossible, broken)
-    return 1 if missing else 0
+        _tell_open(open_, words_for(model.plan))
+        _tell_decisions(model.plan, missing - open_.stopped, impossible, broken)
+    return 1 if missing or open_.unproved else 0
 
 
 def _tell_skipped(skipped: list[Skipped]) -> None:
@@ -133,7 +161,7 @@ def _tell_outside(table: Table, outside: list[Outside], unseen: dict[str, int]) 
         tell(
             "Warning",
             f"{count(rows, 'context lies', 'contexts lie')} far outside what the model has seen; "
-            "nothing tells whether its costs hold there:",
+            "its costs may not hold there:",
         )
     for o in outside[:SHOWN]:
         seen = f"between {o.low:.6g} and {o.high:.6g}" if o.low < o.high else f"only {o.low:.6g}"
@@ -147,6 +175,43 @@ def _tell_outside(table: Table, outside: list[Outside], unseen: dict[str, int]) 
         )
 
 
+class Open(NamedTuple):
+    """What a time limit has left open."""
+
+    unproved: int = 0
+    """Decisions that were found but not proved to be the best."""
+    stopped: int = 0
+    """Contexts for which no decision was found in time."""
+    worst: float = 0.0
+    """By how much a decision may be beaten at most, as a share of its cost; inf if not known."""
+
+    @classmethod
+    def of(cls, found: Decided) -> Open:
+        none = ~np.isfinite(found.decisions).all(axis=1)
+        return cls(
+            int(found.unproved.sum()),
+            int((none & (found.status == SolveStatus.LIMIT)).sum()),
+            float(found.gap[found.unproved].max(initial=0.0)),
+        )
+
+
+def _tell_open(open_: Open, words: Words) -> None:
+    if open_.unproved:
+        most = f", by {fine(open_.worst)} at most" if np.isfinite(open_.worst) else ""
+        tell(
+            "Warning",
+            f"{count(open_.unproved, 'decision is', 'decisions are')} the {words.best} found in "
+            f"time, not proved to be the {words.best}: another may be {words.better}{most}. A "
+            "longer --time-limit may settle it.",
+        )
+    if open_.stopped:
+        tell(
+            "Warning",
+            f"No decision was found in time for {count(open_.stopped, 'context')}; give a longer "
+            "--time-limit. Their rows are empty.",
+        )
+
+
 def _tell_decisions(plan: Plan, missing: int, impossible: int, broken: int) -> None:
     words = words_for(plan)
     tell_without_decision(missing - impossible, words.costs, words.endless)
@@ -155,32 +220,20 @@ def _tell_decisions(plan: Plan, missing: int, impossible: int, broken: int) -> N
             "Note",
             f"{count(impossible, 'context has', 'contexts have')} limits that no decision meets.",
         )
-    if missing:
+    if missing > 0:
         tell("", "Their rows are empty.")
     if broken:
         tell(
             "Note",
             f"{count(broken, 'decision has', 'decisions have')} fractions where the plan asks "
-            "for whole numbers: costs are learned for the relaxation, and this is its best.",
+            "for whole numbers: the model was fitted to the relaxation, and this is its best. "
+            "Fit again, without --relax, for whole decisions.",
         )
 
 
 def _fractions(plan: Plan, decisions: np.ndarray) -> int:
     """Decisions with a fraction where the plan asks for a whole number."""
+    if plan.is_whole or not len(decisions):
+        return 0
     at = [plan.variables.index(name) for name in plan.integers]
     return int((np.abs(decisions[:, at] - np.round(decisions[:, at])) > SAME).any(axis=1).sum())
-
-
-def _decide(
-    problem: LinearProgram, costs: np.ndarray, *, quiet: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """(B, n) decisions, NaN where there is none of minimum cost, and the (B,) status of each."""
-    blocks = [slice(k, k + BLOCK) for k in range(0, len(costs), BLOCK)]
-    decided, status = [], []
-    with waiting("Deciding", len(blocks), quiet=quiet or len(blocks) == 1) as step:
-        for k, part in enumerate(blocks):
-            answer = problem[part].solve(costs[part])
-            decided.append(np.asarray(answer.x))
-            status.append(np.asarray(answer.status))
-            step(k + 1)
-    return np.concatenate(decided), np.concatenate(status)

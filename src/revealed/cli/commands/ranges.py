@@ -28,11 +28,11 @@ class Outside(NamedTuple):
 def ranges_of(features: FeatureMap, contexts: np.ndarray) -> dict[str, list[float]]:
     """Of every feature that is a number the least and the largest of encoded contexts (B, d)."""
     names = list(features.names)
-    told = {}
+    ranges = {}
     for feature in (f for f in features.features if not f.levels):
         column = contexts[:, names.index(feature.name)] * feature.scale + feature.mean
-        told[feature.name] = [float(column.min()), float(column.max())]
-    return told
+        ranges[feature.name] = [float(column.min()), float(column.max())]
+    return ranges
 
 
 def far_outside(
@@ -57,9 +57,9 @@ def far_outside(
     return [outside for _, outside in sorted(found, key=lambda pair: -pair[0])]
 
 
-def _pair(told: Any) -> tuple[float, float] | None:
+def _pair(pair: Any) -> tuple[float, float] | None:
     """Two numbers of a stored model, if that is what they are."""
-    good = isinstance(told, list) and len(told) == 2
-    if not good or not all(isinstance(x, int | float) and np.isfinite(x) for x in told):
+    good = isinstance(pair, list) and len(pair) == 2
+    if not good or not all(isinstance(x, int | float) and np.isfinite(x) for x in pair):
         return None
-    return (float(told[0]), float(told[1])) if told[0] <= told[1] else None
+    return (float(pair[0]), float(pair[1])) if pair[0] <= pair[1] else None

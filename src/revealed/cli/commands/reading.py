@@ -1,6 +1,6 @@
 """How tables are read where they are not perfect: rounded, with gaps, with rows that are wrong.
 
-What a fit was told is kept with its model, so that `explain` reads the same tables the same way.
+The options of a fit are kept with its model, so that `explain` reads the same tables the same way.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Reading(NamedTuple):
 
     def plain(self, half_unit: np.ndarray | None) -> dict[str, Any]:
         """For the model, with the precision that was found."""
-        told = self._asdict() | {"dates": list(self.dates)}
+        settings = self._asdict() | {"dates": list(self.dates)}
         if half_unit is not None:
             same = bool((half_unit == half_unit[0]).all())
-            told["tol"] = float(half_unit[0]) if same else half_unit.tolist()
-        return told
+            settings["tol"] = float(half_unit[0]) if same else half_unit.tolist()
+        return settings
 
 
 def add_reading(parser: argparse.ArgumentParser, *, contexts: bool) -> None:
@@ -99,18 +99,18 @@ def reading_for(training: dict[str, Any], args: argparse.Namespace | None) -> Re
     """What a model was fitted with, unless the options say otherwise."""
     kept = training.get("reading")
     kept = kept if isinstance(kept, dict) else {}
-    told = Reading(
+    reading = Reading(
         _stored_tolerance(kept.get("tol")),
         kept["infeasible"] if kept.get("infeasible") in POLICIES else "refuse",
         kept.get("skip_bad") is True,
     )
     if args is None:
-        return told
+        return reading
     if args.tol is not None:
-        told = told._replace(tol=args.tol)
+        reading = reading._replace(tol=args.tol)
     if args.skip_bad:
-        told = told._replace(skip_bad=True, infeasible="skip")
-    return told if args.infeasible is None else told._replace(infeasible=args.infeasible)
+        reading = reading._replace(skip_bad=True, infeasible="skip")
+    return reading if args.infeasible is None else reading._replace(infeasible=args.infeasible)
 
 
 def refuse_other_units(training: dict[str, Any], table: Table) -> None:

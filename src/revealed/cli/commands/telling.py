@@ -39,7 +39,7 @@ def width() -> int:
 
 @contextmanager
 def waiting(what: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A bar for whoever waits at a terminal; the function is told how much is done."""
+    """A progress bar on a terminal; call the function with how much is done."""
     from ...fit.progress import progress
 
     with progress(what, total, verbose=not quiet and sys.stderr.isatty()) as step:
@@ -58,7 +58,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 
     lines = [list(map(str, headings)), *[_shortened(row) for row in rows]]
     widths = [max(len(line[k]) for line in lines) for k in range(len(headings))]
     numeric = [bool(rows) and all(_is_number(row[k]) for row in rows) for k in range(len(headings))]
-    told = []
+    printed = []
     for line in lines:
         cells = [
             cell.rjust(width) if right else cell.ljust(width)
@@ -69,12 +69,12 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 
         parts = textwrap.wrap(cells[-1].rstrip(), room, break_on_hyphens=False) or [""]
         if numeric[-1]:
             parts = [cells[-1]]
-        told += [(start + parts[0]).rstrip(), *(" " * len(start) + part for part in parts[1:])]
-    return "\n".join(told)
+        printed += [(start + parts[0]).rstrip(), *(" " * len(start) + part for part in parts[1:])]
+    return "\n".join(printed)
 
 
 def _shortened(row: Sequence[str]) -> list[str]:
-    """A row with its long names cut in the middle, for it is their ends that tell them apart."""
+    """A row with its long names cut in the middle: names differ at their ends."""
     half = LONGEST_NAME // 2
     cells = [c if len(c) <= LONGEST_NAME else f"{c[: half - 1]}…{c[-half:]}" for c in row[:-1]]
     return [*cells, str(row[-1])]
@@ -88,7 +88,7 @@ def _is_number(cell: str) -> bool:
     try:
         float(cell.replace(",", "").removesuffix("%") or "0")
     except ValueError:
-        return cell in ("-", "", "no limit")
+        return cell in ("-", "", "no limit", "not known")
     return True
 
 

@@ -22,7 +22,13 @@ class Words(NamedTuple):
 
 
 MINIMIZE = Words(
-    "cost", "costs", "cheapest", "cheaper", "saving", "dearer or cheaper", "falls without limit"
+    "cost",
+    "costs",
+    "cheapest",
+    "cheaper",
+    "saving",
+    "more or less expensive",
+    "falls without limit",
 )
 MAXIMIZE = Words(
     "value", "values", "best", "better", "gain", "worth more or less", "grows without limit"

@@ -1,7 +1,7 @@
 """The three pictures of the demonstration.
 
 Blue and orange are from the Okabe-Ito palette and slowness runs from light to dark, so that all can
-be told apart with any color vision. Figures are built without pyplot: no window system, no global
+readable with any color vision. Figures are built without pyplot: no window system, no global
 state.
 """
 
@@ -153,9 +153,9 @@ def draw_losses(path: Path, outcome: Outcome) -> None:
     """How far the loss is above its minimum, step by step, and what it means for decisions."""
     figure = _figure(11.6, 4.6)
     left, right = figure.subplots(1, 2)
-    history, told = outcome.model.history_, outcome.model.certificate_
-    least = max(told.lower_bound, np.finfo(float).tiny)
-    above = np.maximum(history["loss"] - told.lower_bound, 1e-16 * least) / least
+    history, certificate = outcome.model.history_, outcome.model.certificate_
+    least = max(certificate.lower_bound, np.finfo(float).tiny)
+    above = np.maximum(history["loss"] - certificate.lower_bound, 1e-16 * least) / least
     left.plot(history["evaluations"], above, color=BLUE, lw=2.4)
     left.axhline(outcome.model.solver.tol, color=ORANGE, lw=1.6, ls=(0, (4, 2)))
     place = (history["evaluations"][0], outcome.model.solver.tol)

@@ -30,7 +30,7 @@ TOL = 1e-8  # relative residual asked of every projection
 
 @dataclass(frozen=True, eq=False)
 class Town:
-    """Junctions, streets between neighbors, and what slows whom: all that trips do not tell."""
+    """Junctions, streets between neighbors, and what slows whom: all that trips do not show."""
 
     place: np.ndarray  # (m, 2) kilometers east and south
     tail: np.ndarray  # (n,) junction at which each street starts
@@ -48,7 +48,7 @@ class Town:
         """(..., m) mean over the streets at each junction, both directions.
 
         What all streets across a line gain, those along it may lose, and hardly a route changes:
-        decisions tell less of a single street than of the streets around it.
+        decisions say less about a single street than of the streets around it.
         """
         ends = np.zeros((len(self.place), len(self.tail)))
         ends[self.tail, np.arange(len(self.tail))] += 1.0

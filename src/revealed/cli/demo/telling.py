@@ -78,22 +78,22 @@ def _tell_method(console: Console) -> None:
 
 
 def _tell_learning(console: Console, train: Trips, outcome: Outcome) -> None:
-    told = outcome.model.certificate_
+    certificate, used = outcome.model.certificate_, outcome.model.certificate_.convergence
     facts = Table.grid(padding=(0, 3))
     facts.add_column(style="dim")
     proved = (
-        f"proved to be within {told.relative_gap:.0e} of its minimum"
-        if told.converged
+        f"proved to be within {certificate.relative_gap:.0e} of its minimum"
+        if certificate.converged
         else "not converged"
     )
-    facts.add_row("loss", f"{told.value:.4g}, {proved}")
+    facts.add_row("loss", f"{certificate.value:.4g}, {proved}")
     facts.add_row(
         "time",
-        f"{outcome.seconds:.0f} s for {told.convergence.evaluations} evaluations of the loss",
+        f"{outcome.seconds:.0f} s for {used.evaluations} evaluations of the loss",
     )
     facts.add_row(
         "projections",
-        f"{told.convergence.projections:,}, {outcome.each_us:.0f} µs each; those at the end all "
+        f"{used.projections:,}, {outcome.each_us:.0f} µs each; those at the end all "
         f"certified to {TOL:g}, residual {outcome.residual:.0e} at worst",
     )
     console.print(Padding(facts, (1, 0, 1, INDENT), expand=False))

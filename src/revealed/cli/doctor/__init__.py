@@ -1,6 +1,39 @@
 """What the data can teach, said before anything is fitted: findings, each with rows and advice."""
 
-from .examine import CHECKS, examine
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .contexts import check_contexts
+from .decisions import check_decisions
+from .feasibility import check_feasibility
 from .finding import Case, Finding, Severity
+from .identification import check_identification
+from .limits import check_limits
+from .repetition import check_repetition
+from .suspicions import check_suspicions
+from .whole import check_whole
 
 __all__ = ["CHECKS", "Case", "Finding", "Severity", "examine"]
+
+_ORDER = list(Severity)
+
+
+CHECKS = (
+    check_whole,
+    check_decisions,
+    check_repetition,
+    check_contexts,
+    check_suspicions,
+    check_identification,
+)
+
+
+def examine(case: Case, step: Callable[[int], None] = lambda k: None) -> list[Finding]:
+    """All findings, the worst first; `step` is called after every check."""
+    feasible, found = check_feasibility(case)
+    found = [*check_limits(case, feasible), *found]  # the cause before what comes of it
+    for k, check in enumerate(CHECKS):
+        found += check(case, feasible)
+        step(k + 1)
+    return sorted(found, key=lambda finding: _ORDER.index(finding.severity))

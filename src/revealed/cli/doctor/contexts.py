@@ -40,7 +40,7 @@ def _constant(case: Case, Z: np.ndarray) -> list[Finding]:
 
 
 def _dependent(case: Case, Z: np.ndarray) -> list[Finding]:
-    """Columns that others already tell."""
+    """Columns that follow from others."""
     unit = Z / np.where(Z.any(axis=0), np.abs(Z).max(axis=0), 1.0)
     centered = unit - unit.mean(axis=0)
     size = np.linalg.norm(centered, axis=0)
@@ -49,25 +49,25 @@ def _dependent(case: Case, Z: np.ndarray) -> list[Finding]:
         return []
     unit = centered[:, live] / size[live]
     basis = np.zeros((len(Z), 0))
-    told = []
+    dependent = []
     for place, k in enumerate(live):
         rest = unit[:, place] - basis @ (basis.T @ unit[:, place])
         length = np.linalg.norm(rest)
         if length <= 1e-8:
-            told.append(case.feature_names[k])
+            dependent.append(case.feature_names[k])
         else:
             basis = np.column_stack([basis, rest / length])
-    if not told:
+    if not dependent:
         return []
     return [
         Finding(
             Severity.WARNING,
             "dependent-features",
-            f"{count(len(told), 'column follows', 'columns follow')} from the columns before: "
-            f"{some(told)}.",
+            f"{count(len(dependent), 'column follows', 'columns follow')} from the columns before: "
+            f"{some(dependent)}.",
             "Predictions are the same with or without it, but coefficients of columns that say the "
-            "same cannot be told apart. Leave it out with --ignore.",
-            details={"columns": told},
+            "same cannot be separated. Leave it out with --ignore.",
+            details={"columns": dependent},
         )
     ]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._common.words import count
+from ..._common.words import apart, count
+from ...metrics.sameness import SAME
 from ...problems.linear import LinearProgram, constraint_gaps
 from ...problems.solution import SolveStatus
-from ..explain.likeness import apart
 from ..plans import Plan
 from .finding import Case, Finding, Severity, some
 from .limits import impossible_limits
@@ -16,15 +16,18 @@ FACTORS = (1000.0, 100.0, 60.0, 24.0, 10.0, 12.0, 2.20462)
 """Mixed-up units: thousands, per cent, minutes, hours, tens, months, pounds."""
 LISTED = 100
 """Decisions of which it is said what they break."""
+TRIAL_S = 10.0
+"""Seconds in which it must turn out that a plan cannot be satisfied."""
 SWAPS = 120
 """Variables up to which all pairs are tried for a swap of columns."""
 
 
 def check_feasibility(case: Case) -> tuple[np.ndarray, list[Finding]]:
     """(B,) which decisions are feasible, and findings about the others."""
-    violation = np.asarray(case.plan.problem.constraint_violation(case.decisions))
-    feasible = violation <= case.tol
-    bad = np.flatnonzero(~feasible)
+    violation = np.asarray(case.plan.rows.constraint_violation(case.decisions))
+    part = np.abs(case.decisions - np.round(case.decisions)) * case.plan.whole
+    feasible = (violation <= case.tol) & (part.max(axis=1, initial=0.0) <= case.tol)
+    bad = np.flatnonzero(~(violation <= case.tol))  # fractions have a finding of their own
     if not bad.size:
         return feasible, []
     worst = bad[np.argsort(-violation[bad], kind="stable")]
@@ -45,9 +48,10 @@ def _infeasible(case: Case, worst: np.ndarray, violation: np.ndarray) -> Finding
     )
     slight = float(violation[worst].max()) < 1e-2
     files = "decisions and plan" if case.limits is None else "decisions, plan and limits"
-    ways = (
-        "`revealed fit` leaves them out with --infeasible skip, and takes the nearest decisions "
-        "that obey with --infeasible repair."
+    ways = "`revealed fit` leaves them out with --infeasible skip" + (
+        "."
+        if case.plan.is_whole
+        else ", and takes the nearest decisions that obey with --infeasible repair."
     )
     advice = (
         "The gaps are slight. If the decisions were rounded, give half a unit of their last digit "
@@ -67,7 +71,11 @@ def broken_constraint(plan: Plan, decision: np.ndarray) -> str:
     """The constraint that a decision (n,) breaks most, in the planner's words; `plan` is that of
     its sample."""
     x = decision[None]
-    problem = plan.problem
+    part = np.abs(decision - np.round(decision)) * plan.whole
+    if part.max(initial=0.0) > SAME:
+        j = int(part.argmax())
+        return f"{plan.variables[j]} is {decision[j]:.9g}, it must be whole"
+    problem = plan.rows
     gaps = constraint_gaps(problem, x)
     kind = int(np.argmax([gap.max(initial=0.0) for gap in gaps]))
     i = int(np.argmax(gaps[kind][0]))
@@ -78,17 +86,17 @@ def broken_constraint(plan: Plan, decision: np.ndarray) -> str:
         got = sign * float(rows.times(x)[0, i])
         limit = sign * float(np.atleast_2d((problem.b_eq, problem.b_ub)[kind])[0, i])
         relation = "must be" if not kind else "may be at most" if sign > 0 else "must be at least"
-        told = apart(got, limit)
-        return f"{name} is {told[0]}, it {relation} {told[1]} (off by {abs(got - limit):g})"
+        shown = apart(got, limit)
+        return f"{name} is {shown[0]}, it {relation} {shown[1]} (off by {abs(got - limit):g})"
     limit = float(np.atleast_2d((problem.lb, problem.ub)[kind - 2])[0, i])
     relation = ("must not be below", "must not be above")[kind - 2]
-    told = apart(float(x[0, i]), limit)
-    return f"{plan.variables[i]} is {told[0]}, it {relation} {told[1]}"
+    shown = apart(float(x[0, i]), limit)
+    return f"{plan.variables[i]} is {shown[0]}, it {relation} {shown[1]}"
 
 
 def _other_units(case: Case, bad: np.ndarray) -> Finding | None:
     """Decisions that fit the constraints when all are divided or multiplied by one number."""
-    problem, X = case.plan[bad].problem, case.decisions[bad]
+    problem, X = case.plan[bad].rows, case.decisions[bad]
     for factor in FACTORS:
         for scale, words in ((1.0 / factor, "divided"), (factor, "multiplied")):
             fits = _mends(problem, X, X * scale, case.tol)
@@ -115,7 +123,7 @@ def _impossible(case: Case, bad: np.ndarray) -> Finding | None:
         return impossible_limits(case, bad)
     if len(bad) < len(case.decisions):
         return None
-    answer = problem.solve(np.zeros((1, problem.n_variables)))
+    answer = problem.solve(np.zeros((1, problem.n_variables)), time_limit=TRIAL_S)
     if SolveStatus(int(answer.status[0])) is not SolveStatus.INFEASIBLE:
         return None
     return Finding(
@@ -130,7 +138,7 @@ def _impossible(case: Case, bad: np.ndarray) -> Finding | None:
 
 def _column_units(case: Case, bad: np.ndarray) -> Finding | None:
     """A column that makes the infeasible decisions feasible when divided or multiplied."""
-    problem, n = case.plan[bad[:20]].problem, case.plan.problem.n_variables
+    problem, n = case.plan[bad[:20]].rows, case.plan.problem.n_variables
     sample = case.decisions[bad[:20]]
     for j in range(n if n <= SWAPS else 0):
         for factor in FACTORS if sample[:, j].any() else ():
@@ -170,7 +178,7 @@ def _mends(problem: LinearProgram, X: np.ndarray, changed: np.ndarray, tol: floa
 
 def _swapped(case: Case, bad: np.ndarray) -> Finding | None:
     """A pair of columns whose exchange makes the infeasible decisions feasible."""
-    problem, n = case.plan[bad[:20]].problem, case.plan.problem.n_variables
+    problem, n = case.plan[bad[:20]].rows, case.plan.problem.n_variables
     if n > SWAPS:
         return None
     sample = case.decisions[bad[:20]]

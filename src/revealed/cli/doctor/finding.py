@@ -88,17 +88,17 @@ class Case:
     @property
     def choice(self) -> np.ndarray:
         """(n,) variables whose bounds leave a choice, on some day at least."""
-        problem = self.plan.problem
+        problem = self.plan.rows
         return np.asarray((np.atleast_2d(problem.ub) > problem.lb).any(axis=0))
 
     def word_counts(self) -> dict[str, dict[str, int]]:
         """Of every category how many rows have which word."""
-        told = {}
+        shown = {}
         for name, words in self.words.items():
             place = {feature: k for k, feature in enumerate(self.feature_names)}
             counts = {w: int(self.features[:, place[f"{name}={w}"]].sum()) for w in words[1:]}
-            told[name] = {words[0]: len(self.features) - sum(counts.values()), **counts}
-        return told
+            shown[name] = {words[0]: len(self.features) - sum(counts.values()), **counts}
+        return shown
 
     def named(self, rows: np.ndarray) -> tuple[str, ...]:
         """What the samples in these rows are called."""

@@ -1,4 +1,4 @@
-"""Which costs the decisions can tell, and which no decision ever will.
+"""Which costs the decisions identify, and which no decision ever will.
 
 Letters: B samples, n variables.
 """
@@ -19,7 +19,8 @@ def check_identification(case: Case, feasible: np.ndarray) -> list[Finding]:
     X = case.decisions[feasible]
     if not len(X) or case.plan.problem.n_variables > LARGEST:
         return found
-    known = identified(OptimalitySet(case.plan[feasible].problem, X, 0.0, tol=case.tol))
+    # Rows and bounds that all decisions reach leave the same directions open to whole ones.
+    known = identified(OptimalitySet(case.plan[feasible].rows, X, 0.0, tol=case.tol))
     return [*found, *_directions(case, known), *_reached(case, known)]
 
 
@@ -41,13 +42,13 @@ def _fixed(case: Case) -> list[Finding]:
 
 
 def _directions(case: Case, known: Identified) -> list[Finding]:
-    """How many directions decisions tell, equality rows and limits always reached counted."""
+    """How many directions decisions identify, equality rows and limits always reached counted."""
     if not (known.n_unknown > len(known.fixed)):
         return []
     lines, rays = known.n_lines - len(known.fixed), known.n_one_sided
     what = (
-        f"Of {known.n - len(known.fixed)} directions of cost these decisions tell {known.n_told}, "
-        "up to a common factor."
+        f"Of {known.n - len(known.fixed)} directions of cost these decisions identify "
+        f"{'at most ' if case.plan.is_whole else ''}{known.n_identified}, up to a common factor."
     )
     if lines:
         rows = some(list(case.plan.equalities))
@@ -70,7 +71,7 @@ def _directions(case: Case, known: Identified) -> list[Finding]:
             "Compare costs only within what such shifts leave alone: differences between "
             "alternatives, not single numbers. revealed explain shows costs with these directions "
             "taken out.",
-            details={"free": lines, "one_sided": rays, "told": known.n_told},
+            details={"free": lines, "one_sided": rays, "identified": known.n_identified},
         )
     ]
 
@@ -98,7 +99,7 @@ def _reached(case: Case, known: Identified) -> list[Finding]:
             "together, in the direction that makes the limit matter more and in proportion to its "
             "entries, and no decision changes.",
             "Compare costs with one another, not with money: how much the limit itself is worth "
-            "the decisions do not tell.",
+            "the decisions do not identify.",
             details={"rows": names},
         )
     ]

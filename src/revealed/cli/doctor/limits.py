@@ -1,4 +1,4 @@
-"""Limits of the plan that seem to change from sample to sample, and ones that nobody can meet.
+"""Limits of the plan that seem to change from sample to sample, and ones that no decision can meet.
 
 Letters: B samples, m rows, d features.
 """
@@ -23,8 +23,8 @@ LEAST, FEW = 3, 20
 """Rows from which on these are no accident."""
 LOOKED = 4_000
 """Rows that are looked at, and as many of those that break the plan."""
-TRIED = 100
-"""Samples whose limits are tried out."""
+TRIED, TRIAL_S = 100, 30.0
+"""Samples whose limits are tried out, and seconds for that."""
 
 
 class Following(NamedTuple):
@@ -40,14 +40,14 @@ class Following(NamedTuple):
     broken: bool
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         same = self.asked == self.column
         return self.asked if same else f"{self.asked} (the column {self.column})"
 
     @property
     def option(self) -> str:
-        told = self.asked if self.asked == self.column else f"{self.asked}={self.column}"
-        return f"--limit {shlex.quote(told)}"
+        pair = self.asked if self.asked == self.column else f"{self.asked}={self.column}"
+        return f"--limit {shlex.quote(pair)}"
 
 
 def check_limits(case: Case, feasible: np.ndarray) -> list[Finding]:
@@ -59,7 +59,7 @@ def check_limits(case: Case, feasible: np.ndarray) -> list[Finding]:
 
 
 def _moving(found: list[Following], size: int) -> Finding:
-    first, others = found[0], [f.told for f in found[1:]]
+    first, others = found[0], [f.label for f in found[1:]]
     options = " ".join(f.option for f in found[:SHOWN])
     more = f" and so on for all {len(found)}" if len(found) > SHOWN else ""
     looked = " looked at" if first.of < size else ""
@@ -96,20 +96,22 @@ def _followed(case: Case, feasible: np.ndarray) -> list[Following]:
                 continue
             alone = part == "b_ub" and len(names[plan.inequalities[i]]) == 1  # has no other side
             there, share = _evidence(value[:, i], float(own[i]), off[:, i], case.tol, alone)
-            looked = np.arange(len(rows)) if part == "b_eq" else there  # an equality tells always
+            looked = np.arange(len(rows)) if part == "b_eq" else there  # an equality always counts
             k = _column(Z, value[:, i], there, looked, share, case.tol)
             if k is not None:
                 equal = int(_equal(Z[:, [k]], value[:, i], case.tol).sum())
                 name, column = called[part, i], case.feature_names[columns[k]]
-                told = Following(name, column, equal, len(rows), float(own[i]), share == FOLLOWS)
-                found.append(told)
+                following = Following(
+                    name, column, equal, len(rows), float(own[i]), share == FOLLOWS
+                )
+                found.append(following)
     return found
 
 
 def _evidence(
     value: np.ndarray, own: float, off: np.ndarray, tol: float, alone: bool
 ) -> tuple[np.ndarray, float]:
-    """Rows that tell whether a limit is something else than `own`, and the share of them that must
+    """Rows that show whether a limit differs from `own`, and the share of them that must
     agree: those that break it (`off`), or where few do, those that stay away from it."""
     if off.sum() >= LEAST:
         return np.flatnonzero(off), FOLLOWS
@@ -123,7 +125,7 @@ Side = tuple[str, np.ndarray, np.ndarray, np.ndarray]
 def _sides(plan: Plan, X: np.ndarray) -> Iterator[Side]:
     """Of every vector of the problem: its name, what decisions make of each entry (B, m), what the
     plan says (m,), both as the planner writes them, and by how much the one is beyond the other."""
-    problem, sign = plan.problem, plan.row_sign
+    problem, sign = plan.rows, plan.row_sign
     value, own = problem.eq_rows.times(X), np.atleast_2d(problem.b_eq)[0]
     yield "b_eq", value, own, np.abs(value - own)
     value, own = problem.ub_rows.times(X), np.atleast_2d(problem.b_ub)[0]
@@ -186,7 +188,8 @@ def impossible_limits(case: Case, bad: np.ndarray) -> Finding | None:
     """Samples, among those whose decision breaks the plan, whose own limits no decision meets."""
     tried = bad[:TRIED]
     problem = case.plan[tried].problem
-    status = np.asarray(problem.solve(np.zeros((len(tried), problem.n_variables))).status)
+    nothing = np.zeros((len(tried), problem.n_variables))
+    status = np.asarray(problem.solve(nothing, time_limit=TRIAL_S).status)
     rows = tried[status == SolveStatus.INFEASIBLE]
     if not rows.size:
         return None

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..._common.words import count
-from .alike import row_codes
 from .finding import Case, Finding, Severity, some
 
 FEW = 20
@@ -70,7 +69,7 @@ def _conflicts(case: Case) -> list[Finding]:
             f"{some(case.named(found[0]))} differ though nothing in their context does "
             f"({share:.0%} of all rows are such). No cost meets the margin for both: at most they "
             "are ties.",
-            "Add the column that tells them apart. A fit does not let the minority pull the rest: "
+            "Add the column in which they differ. A fit does not let the minority pull the rest: "
             "its loss grows slowly far away.",
             case.named(rows),
             {"groups": [list(case.named(group)) for group in found[:50]]},
@@ -104,8 +103,8 @@ def _still(case: Case, feasible: np.ndarray) -> list[Finding]:
                 Severity.NOTE,
                 "still",
                 f"{count(len(still), 'variable never changes', 'variables never change')}: "
-                f"{some(names)}. Of such a cost the decisions tell only on which side of a limit "
-                "it lies.",
+                f"{some(names)}. The decisions show only on which side of a limit such a cost "
+                "lies.",
                 "Do not read much into coefficients there.",
                 details={"variables": names},
             )
@@ -122,3 +121,20 @@ def _still(case: Case, feasible: np.ndarray) -> list[Finding]:
             )
         )
     return found
+
+
+def row_codes(rows: np.ndarray) -> np.ndarray:
+    """(B,) uint64 for rows (B, k): the same for equal rows, and for others but once in 2^64 pairs.
+
+    Sorting these instead of the rows takes a tenth of the time on a million decisions.
+    """
+    if rows.dtype.kind == "f":
+        rows = rows + 0.0  # so that -0.0 is 0.0
+    raw = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
+    words = np.pad(raw, ((0, 0), (0, -raw.shape[1] % 8))).view(np.uint64)
+    odd = np.random.default_rng(0).integers(1, 2**63, words.shape[1], dtype=np.uint64) * 2 + 1
+    code = np.zeros(len(rows), np.uint64)
+    for k, factor in enumerate(odd):
+        code = (code ^ words[:, k]) * factor
+        code ^= code >> np.uint64(29)
+    return code

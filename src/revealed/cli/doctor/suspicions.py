@@ -1,5 +1,5 @@
 """Columns of the contexts that are not what they seem: numbers of rows, marks for what is missing,
-words spelled in two ways, decisions that nobody could know beforehand.
+words spelled in two ways, columns that are known only after the decision.
 
 Letters: B samples, d features, n variables.
 """
@@ -53,7 +53,7 @@ def _leaks(case: Case) -> list[Finding]:
             Severity.WARNING,
             "leak",
             f"The column {column} of the contexts equals {variable} in the decisions: it says what "
-            "was decided, which nobody knows beforehand.",
+            "was decided, which is not known beforehand.",
             f"Leave it out with --ignore {column} unless it is known before the decision.",
             details={"column": column, "variable": variable},
         )
@@ -123,12 +123,12 @@ def _spellings(case: Case) -> list[Finding]:
             groups.setdefault(bare(word).strip("."), []).append(word)
         twice = [group for group in groups.values() if len(group) > 1]
         if twice:
-            told = "; ".join(" and ".join(map(repr, group)) for group in twice[:3])
+            shown = "; ".join(" and ".join(map(repr, group)) for group in twice[:3])
             found.append(
                 Finding(
                     Severity.WARNING,
                     "spelling",
-                    f"The column {name} spells the same word in two ways: {told}. Each is learned "
+                    f"The column {name} spells the same word in two ways: {shown}. Each is learned "
                     "as if it were something else.",
                     "Write every word in one way.",
                     details={"column": name, "words": twice},

@@ -23,7 +23,7 @@ class Miss(NamedTuple):
     """How far the costs are from explaining it, with no margin asked for."""
     saving: float
     """What the cheaper alternative would save, in units of the learned cost. No share is given:
-    decisions do not tell the level of costs, so a share of it would mean nothing."""
+    decisions do not identify the level of costs, so a share of it would mean nothing."""
     changes: tuple[tuple[str, float, float], ...]
     """(variable, taken, cheaper), the largest difference first."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
+from ...problems.integer import IntegerProgram
 from ...problems.linear import LinearProgram
 from ..plans import Limit, planned, refuse_limits
 from ..store import FittedModel, Samples
@@ -32,13 +33,13 @@ class Controls:
 
     def describe(self) -> list[dict[str, Any]]:
         """Of every feature, then of every limit, its name and where it may be moved."""
-        told, at = [], 0
+        controls, at = [], 0
         for feature in self._model.features.features:
             if feature.levels:
-                told.append({"name": feature.name, "levels": list(feature.levels)})
+                controls.append({"name": feature.name, "levels": list(feature.levels)})
             else:
                 values = self._samples.contexts[:, at] * feature.scale + feature.mean
-                told.append({"name": feature.name, **_range(values)})
+                controls.append({"name": feature.name, **_range(values)})
             at += len(feature.columns)
         for column, several in self._limits.items():
             assert self._samples.limits is not None
@@ -46,8 +47,8 @@ class Controls:
             given = self._samples.limits[:, several[0]]
             names = ", ".join(self._model.limits[k].name for k in several)
             limits = {"name": column, "limits": names, "planned": own}
-            told.append(limits | _range(np.where(np.isnan(given), own, given)))
-        return told
+            controls.append(limits | _range(np.where(np.isnan(given), own, given)))
+        return controls
 
     def context(self, b: int) -> dict[str, Any]:
         """The context of a sample; of a limit None if it is the plan's own, and words if it is
@@ -73,7 +74,9 @@ class Controls:
         parts = [_encoded(feature, context) for feature in self._model.features.features]
         return np.concatenate([np.zeros(0), *parts])
 
-    def problem(self, context: dict[str, Any], b: int | None) -> LinearProgram | None:
+    def problem(
+        self, context: dict[str, Any], b: int | None
+    ) -> LinearProgram | IntegerProgram | None:
         """The constraints under the limits of a context that someone made up; where it names none,
         those of sample b, or else the plan's own. None where bounds leave no number."""
         model = self._model

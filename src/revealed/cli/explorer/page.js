@@ -2,10 +2,10 @@
 // One model, one chosen sample, one context that may be moved away from what was observed.
 const state = { model: null, sample: null, answer: null, context: {}, shown: [], asked: 0, other: null, size: 0 };
 const WORDS = {
-  cost: { one: "cost", all: "Predicted costs", costs: "costs", sign: "+", excess: "what was observed costs above the cheapest",
+  cost: { one: "cost", all: "Predicted costs", costs: "costs", sign: "+", best: "cheapest", excess: "what was observed costs above the cheapest",
     near: "The next best decisions under the predicted costs, and what they would cost more.",
     endless: "No best decision: the total cost falls without limit", scale: "cheap to dear, as predicted" },
-  value: { one: "value", all: "Predicted values", costs: "values", sign: "−", excess: "what was observed is worth below the best",
+  value: { one: "value", all: "Predicted values", costs: "values", sign: "−", best: "best", excess: "what was observed is worth below the best",
     near: "The next best decisions under the predicted values, and what they would be worth less.",
     endless: "No best decision: the total value grows without limit", scale: "worth little to worth much, as predicted" },
 };
@@ -169,8 +169,10 @@ function show() {
   const other = moved() ? "with this context" : "";
   verdict.classList.toggle("good", Boolean(answer.repeated));
   state.size = answer.costs.reduce((most, cost) => Math.max(most, Math.abs(cost)), 0);
-  verdict.textContent = answer.impossible ? "No decision meets these limits" : !answer.solved ? words().endless :
-    answer.repeated ? `The model decides as was observed ${other}` : `The model decides otherwise ${other}`;
+  const doubt = answer.proved ? "" : `: the ${words().best} found in time, not proved to be it`;
+  verdict.textContent = answer.impossible ? "No decision meets these limits" :
+    !answer.solved ? (answer.stopped ? "No decision was found in time" : words().endless) :
+      (answer.repeated ? `The model decides as was observed ${other}` : `The model decides otherwise ${other}`) + doubt;
   const changed = answer.predicted ? answer.predicted.filter((value, j) => !same(value, sample.observed[j])).length : null;
   $("figures").replaceChildren(
     told(amount(answer.distance), `distance of the ${words().costs} from explaining what was observed`),
@@ -248,7 +250,9 @@ async function start() {
     const held = model.samples.filter((sample) => sample.held);
     $("summary").textContent = `${model.samples.length} samples, of which the model repeats ${hits}` +
       (held.length && held.length < model.samples.length ?
-        `; of the ${held.length} held out it repeats ${held.filter((sample) => sample.repeated).length}.` : ".");
+        `; of the ${held.length} held out it repeats ${held.filter((sample) => sample.repeated).length}.` : ".") +
+      (model.whole ? " Its decisions are whole, as the plan asks." : model.relaxed ?
+        " It was fitted to the relaxation: decisions may have fractions where the plan asks for whole numbers." : "");
     $("search").addEventListener("input", listSamples);
     $("which").addEventListener("change", listSamples);
     $("reset").addEventListener("click", () => choose(state.sample.number));

@@ -11,7 +11,7 @@ from ...problems.structures import MatchingStructure, PathStructure
 NAMED = 40
 """Nodes up to which their numbers are written into them."""
 WIDEST = 400
-"""Edges up to which two sides of a matching are drawn; beyond, nothing can be told apart."""
+"""Edges up to which two sides of a matching are drawn; beyond that a drawing is unreadable."""
 
 
 def drawing_of(graph: Any) -> dict[str, Any] | None:

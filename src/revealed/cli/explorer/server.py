@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
         if length > LONGEST:
             return self._refuse(413, "The question is too long.")
         self._content = self.rfile.read(length)
-        if len(self._content) < length:  # nobody waits for an answer
+        if len(self._content) < length:  # the client has gone
             self.close_connection = True
             return False
         if not self._local():
@@ -96,12 +96,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _length(self) -> int | None:
         """Bytes of the body, None where headers do not say it in one way."""
-        told = self.headers.get_all("Content-Length", [])
-        if self.headers.get("Transfer-Encoding") is not None or len(told) > 1:
+        lengths = self.headers.get_all("Content-Length", [])
+        if self.headers.get("Transfer-Encoding") is not None or len(lengths) > 1:
             return None
-        if not told:
+        if not lengths:
             return 0 if self.command != "POST" else None
-        return int(told[0]) if re.fullmatch("[0-9]{1,9}", told[0]) else None
+        return int(lengths[0]) if re.fullmatch("[0-9]{1,9}", lengths[0]) else None
 
     def _local(self) -> bool:
         """Whether the request means this machine by name, not a name that only leads here, and does
@@ -182,7 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Quiet: the terminal belongs to whoever started the command."""
+        """Quiet: the terminal belongs to the command."""
 
 
 def _number(text: str) -> int:

@@ -1,6 +1,6 @@
 """Problems of the catalogue written as a call: `grid_shortest_path(5, 5, directed="right-down")`.
 
-The text is taken apart, never run: a name from the catalogue and plain literals are all it may
+The text is parsed, never run: a name from the catalogue and plain literals are all it may
 hold.
 """
 
@@ -52,9 +52,9 @@ def from_catalogue(text: str) -> Plan:
 def _refuse_endless(name: str, args: list[Any], options: dict[str, Any], text: str) -> None:
     """Refuse sizes, by place or by name, that would fill the memory."""
     if name == "shortest_path":
-        told = [*args, *(value for name, value in options.items() if name in ("graph", "n_nodes"))]
-        if _largest(told) > LARGEST:
-            raise InputError(f"{text}: {_largest(told):.3g} nodes are more than can be meant.")
+        sizes = [*args, *(value for name, value in options.items() if name in ("graph", "n_nodes"))]
+        if _largest(sizes) > LARGEST:
+            raise InputError(f"{text}: {_largest(sizes):.3g} nodes are more than can be meant.")
         return
     given = [*args, *(value for name, value in options.items() if name in SIZES)]
     whole = [value for value in given if isinstance(value, int)]

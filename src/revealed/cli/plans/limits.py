@@ -25,8 +25,7 @@ from ...problems.linear import LinearProgram
 from ..tables.gaps import Bad
 from ..tables.names import did_you_mean, listed, plain_name
 from ..tables.table import TableFile
-from .plan import Plan
-from .special import structure_with
+from .plan import Plan, structure_with
 
 SIDES = ("lower", "upper")
 ENDLESS = 1e20
@@ -56,7 +55,7 @@ class Limit:
         return self.part, self.index
 
     @property
-    def told(self) -> str:
+    def source(self) -> str:
         """`budget`, or `budget from the column money`."""
         if self.learned:
             return f"{self.name}, learned"
@@ -271,7 +270,7 @@ def _refuse_missing(file: TableFile, limits: Sequence[Limit]) -> None:
 def refuse_limits(
     plan: Plan, limits: Sequence[Limit], values: np.ndarray, where: Callable[[int, str], str]
 ) -> None:
-    """Refuse limits (B, k) that no decision could meet, whatever the others are; `where` tells the
+    """Refuse limits (B, k) that no decision could meet, whatever the others are; `where` names the
     place of a row and a column."""
     sign = plan.row_sign
     for limit, given in zip(limits, values.T, strict=True):
@@ -296,7 +295,7 @@ def refuse_limits(
 
 def _bound(plan: Plan, k: int | None, values: np.ndarray, part: str, j: int) -> np.ndarray:
     """(B,) bounds of one variable on one side, of which limit k tells if there is one."""
-    own = getattr(plan.problem, part)[j]
+    own = getattr(plan.rows, part)[j]
     if k is None:
         return np.full(len(values), own)
     return np.where(np.isnan(values[:, k]), own, values[:, k])
@@ -304,13 +303,13 @@ def _bound(plan: Plan, k: int | None, values: np.ndarray, part: str, j: int) -> 
 
 def planned(plan: Plan, limit: Limit) -> float:
     """What the plan itself says, as the planner writes it."""
-    own = float(getattr(plan.problem, limit.part)[limit.index])
+    own = float(getattr(plan.rows, limit.part)[limit.index])
     return -own if limit.part == "b_ub" and plan.row_sign[limit.index] < 0 else own
 
 
 def with_limits(plan: Plan, limits: Sequence[Limit], values: np.ndarray) -> Plan:
     """The plan of B samples whose limits are `values` (B, k), NaN for the plan's own."""
-    problem, sign = plan.problem, plan.row_sign
+    problem, sign = plan.rows, plan.row_sign
     vectors = {part: getattr(problem, part) for part in PARTS}
     for part in {limit.part for limit in limits}:
         vectors[part] = np.repeat(vectors[part][None], len(values), axis=0)
@@ -319,6 +318,6 @@ def with_limits(plan: Plan, limits: Sequence[Limit], values: np.ndarray) -> Plan
         column = vectors[limit.part][:, limit.index]
         column[:] = np.where(np.isnan(given), column, -given if turned else given)
     structure = structure_with(problem, vectors)
-    return plan.with_problem(
+    return plan.with_rows(
         LinearProgram(problem.A_eq, A_ub=problem.A_ub, **vectors, structure=structure)
     )

@@ -18,8 +18,9 @@ from .plan import Plan
 ENDINGS = (".mps", ".mps.gz")
 
 
-def read_plan(what: str | os.PathLike[str]) -> Plan:
-    """The plan in an MPS file (gz too), or the one that a call of the catalogue describes."""
+def read_plan(what: str | os.PathLike[str], *, relax: bool = False) -> Plan:
+    """The plan in an MPS file (gz too), or the one that a call of the catalogue describes; with its
+    whole variables whole, unless the relaxation is asked for."""
     text = os.fspath(what)
     if is_call(text):
         return from_catalogue(text)
@@ -31,14 +32,15 @@ def read_plan(what: str | os.PathLike[str]) -> Plan:
     if not Path(text).is_file():
         what = "is a folder" if Path(text).is_dir() else "does not exist"
         raise InputError(f"{text} {what}; a model file was expected.")
-    return _from_mps(Path(text))
+    plan = _from_mps(Path(text))
+    return plan.relaxed() if relax else plan
 
 
 def _from_mps(path: Path) -> Plan:
     from ...importers import RelaxationWarning, read_mps
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RelaxationWarning)  # told by whoever shows the plan
+        warnings.simplefilter("ignore", RelaxationWarning)  # it is not relaxed here
         model = read_mps(path)
     if not isinstance(model.problem, LinearProgram):
         raise InputError(
@@ -47,7 +49,7 @@ def _from_mps(path: Path) -> Plan:
         )
     names = _plain(model.variable_names)
     return Plan(
-        model.problem,
+        model.integer_problem if model.integer.any() else model.problem,
         names,
         _plain(model.eq_names),
         _plain(model.ub_names),

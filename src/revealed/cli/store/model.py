@@ -16,6 +16,7 @@ from ...errors import InputError
 from ...io.folder import (
     UNNAMED,
     WITH_LIMITS,
+    WITH_WHOLE,
     Facts,
     Tensors,
     finite,
@@ -63,7 +64,7 @@ class FittedModel:
     """(n,)"""
     margin: float
     key: str | None = None
-    """The column that tells rows of a table apart."""
+    """The column that identifies rows of a table."""
     training: dict[str, Any] = field(default_factory=dict)
     """How it was fitted and how well: plain facts, for people and for `explain`."""
     samples: Samples | None = None
@@ -160,7 +161,8 @@ def save_model(model: FittedModel, folder: str | os.PathLike[str]) -> Path:
             tensors["samples.limits"] = model.samples.limits
     if model.learned is not None:
         tensors |= {f"limits.{name}": array for name, array in model.learned.items()}
-    write_folder(place, index, tensors, version=WITH_LIMITS if model.limits else 1)
+    version = WITH_LIMITS if model.limits else 1
+    write_folder(place, index, tensors, version=WITH_WHOLE if model.plan.is_whole else version)
     return place
 
 
@@ -173,17 +175,21 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
             "model of a LinearProgram. Read it with revealed.load, or save it with "
             "est.save(folder, features=[...], variables=[...])."
         )
-    told = facts.part("model")
-    kind = told.get("kind", str)
+    stored = facts.part("model")
+    kind = stored.get("kind", str)
     if kind not in KINDS:
         raise InputError(
-            f"{told.where}: this version of revealed knows models of kind 'linear' and "
+            f"{stored.where}: this version of revealed knows models of kind 'linear' and "
             f"'quadratic', not {kind[:40]!r}."
         )
-    margin = told.get("margin", float)
+    margin = stored.get("margin", float)
     if margin < 0:
-        raise InputError(f"{told.where}: 'margin' must be at least 0; got {margin:g}.")
+        raise InputError(f"{stored.where}: 'margin' must be at least 0; got {margin:g}.")
     plan = unpack_plan(facts.part("problem"), tensors)
+    if plan.is_whole != (facts.get("version", int) == WITH_WHOLE):
+        raise InputError(
+            f"{facts.where}: a model of version {WITH_WHOLE} has whole variables, and no other has."
+        )
     features = FeatureMap(tuple(_feature(item) for item in facts.parts("features")))
     _refuse_repeated(features)
     limits = _limits(facts, plan, features)
@@ -264,15 +270,15 @@ def _samples(
 
 def _limits(facts: Facts, plan: Plan, features: FeatureMap) -> tuple[Limit, ...]:
     """The limits of a model; one of the version that is for them has some."""
-    told = facts.get("version", int) >= WITH_LIMITS
-    if told != facts.has("limits"):
+    version, has_limits = facts.get("version", int), facts.has("limits")
+    if version != WITH_WHOLE and has_limits != (version >= WITH_LIMITS):
         raise InputError(
-            f"{facts.where}: a model of version {WITH_LIMITS} has 'limits', and no other has any."
+            f"{facts.where}: a model of version {WITH_LIMITS} has 'limits', and version 1 has none."
         )
-    names = limit_names(plan) if told else {}
-    limits = tuple(_limit(item, names) for item in facts.parts("limits")) if told else ()
+    names = limit_names(plan) if has_limits else {}
+    limits = tuple(_limit(item, names) for item in facts.parts("limits")) if has_limits else ()
     places, learned = {limit.place for limit in limits}, {f.name for f in features.features}
-    if told and (len(places) != len(limits) or not limits):
+    if has_limits and (len(places) != len(limits) or not limits):
         raise InputError(f"{facts.where}: 'limits' must be different ones, at least one.")
     for limit in limits:
         if limit.column in learned:
@@ -324,10 +330,10 @@ def _date_part(facts: Facts) -> dict[str, Any]:
     """What makes a category the weekday or month of a date; nothing for others."""
     if not facts.has("part"):
         return {}
-    told = {name: plain_name(facts.get(name, str)) for name in ("column", "part", "style")}
-    if told["part"] not in PARTS or told["style"] not in ("ymd", "dmy", "mdy"):
+    stored = {name: plain_name(facts.get(name, str)) for name in ("column", "part", "style")}
+    if stored["part"] not in PARTS or stored["style"] not in ("ymd", "dmy", "mdy"):
         raise InputError(f"{facts.where}: 'part' or 'style' is not one that is known.")
-    return told
+    return stored
 
 
 def _refuse_repeated(features: FeatureMap) -> None:

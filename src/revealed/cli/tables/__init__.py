@@ -2,12 +2,11 @@
 
 from .decisions import DecisionTable, read_decisions
 from .features import Feature, FeatureMap
-from .files import open_table
+from .files import check_ending, open_table, write_table
 from .gaps import Bad, Skipped
 from .learning import IMPUTE, learn_contexts, learn_features
 from .pairing import Pairing, pair_rows
 from .table import Table, TableFile
-from .write import check_ending, write_table
 
 __all__ = [
     "IMPUTE",

@@ -18,7 +18,7 @@ MISSING = frozenset({"", "na", "n/a", "n.a.", "nan", "null", "none", "#n/a"})
 """Cells, in small letters, that stand for a missing number."""
 TRUTH = {"true": 1.0, "false": 0.0}
 ENDLESS = {"inf": math.inf, "-inf": -math.inf, "Inf": math.inf, "-Inf": -math.inf}
-"""As pandas, numpy and R write numbers without end; nobody else writes such a number."""
+"""As pandas, numpy and R write numbers without end; no other tool writes such a number."""
 LONGEST_UNIT = 24
 _BLANKS = " '’\u00a0\u2009\u202f"
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -92,7 +92,7 @@ def _plain(text: str, decimal: str) -> Quantity | None:
     if decimal == ",":
         if _POINT_GROUPS.fullmatch(text):
             text, grouped = text.replace(".", ""), True
-        elif "." in text:  # a decimal point among decimal commas: nobody can say what is meant
+        elif "." in text:  # a decimal point among decimal commas: ambiguous
             return None
         text = text.replace(",", ".", 1)
     elif _COMMA_GROUPS.fullmatch(text):
@@ -100,7 +100,7 @@ def _plain(text: str, decimal: str) -> Quantity | None:
     elif _LONE_GROUP.fullmatch(text):
         text, grouped, lone = text.replace(",", ""), True, True
     if _NUMBER.fullmatch(text):
-        value = float(text)  # 1e400 is beyond any number here, and nobody means "without end" by it
+        value = float(text)  # 1e400 is beyond any number here, and does not mean "infinite"
         return Quantity(value, "", grouped, lone) if math.isfinite(value) else None
     value = TRUTH.get(text.lower(), ENDLESS.get(text))
     return None if value is None else Quantity(value, "")

@@ -142,7 +142,7 @@ class Column:
 
 def notes_of(columns: list[Column]) -> list[str]:
     """What was assumed about columns, those that are alike in one sentence."""
-    told = []
+    notes = []
     for unit in dict.fromkeys(column.unit for column in columns if column.unit):
         same = [column for column in columns if column.unit == unit]
         bare = sum(column.bare for column in same)
@@ -150,15 +150,15 @@ def notes_of(columns: list[Column]) -> list[str]:
         if bare:
             said += f"; {count(bare, 'cell')} without a unit {'is' if bare == 1 else 'are'} taken "
             said += "to be in it too"
-        told.append(said)
+        notes.append(said)
     grouped = [column for column in columns if column.grouped]
     if grouped:
         cells = sum(column.grouped for column in grouped)
-        told.append(
+        notes.append(
             f"{count(cells, 'cell')} of {listed([c.name for c in grouped])} "
             f"{'has' if cells == 1 else 'have'} marks that set off thousands{grouped[0].example}"
         )
-    return told
+    return notes
 
 
 def _is(columns: list[Column]) -> str:

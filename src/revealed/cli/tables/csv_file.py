@@ -93,10 +93,10 @@ class CsvFile:
 
     def _notes(self, columns: list[Column]) -> list[str]:
         """What was assumed about how numbers are written."""
-        told = notes_of(columns)
+        notes = notes_of(columns)
         if self._comma:
-            told.insert(0, f"a comma is the decimal mark, as in {self._comma!r}")
-        return [f"{self.path.name}: {note}." for note in told]
+            notes.insert(0, f"a comma is the decimal mark, as in {self._comma!r}")
+        return [f"{self.path.name}: {note}." for note in notes]
 
     def is_text(self, name: str) -> bool:
         if name not in self._there:
@@ -200,14 +200,14 @@ class CsvFile:
             return row
         many = "more" if len(row) > size else "fewer"
         columns = "1 column" if size == 1 else f"{size} columns"
-        told = f"{len(row)} cells, {many} than the {columns} of the first line."
+        fault = f"{len(row)} cells, {many} than the {columns} of the first line."
         if size == 1:
-            told += " Does the first line name the columns?"
+            fault += " Does the first line name the columns?"
         elif self._dialect.delimiter == "," and len(row) > size:
-            told += " A decimal comma, or text with a comma that is not in quotes?"
+            fault += " A decimal comma, or text with a comma that is not in quotes?"
         if not self._lenient:
-            raise InputError(f"{self.path.name}, line {line}: {told}")
-        self._broken.setdefault(line, told)
+            raise InputError(f"{self.path.name}, line {line}: {fault}")
+        self._broken.setdefault(line, fault)
         return [""] * size
 
 

@@ -47,7 +47,7 @@ def style_of(words: Sequence[str], where: str) -> tuple[str, str]:
     if month_first:
         return "mdy", f"{month_first!r} has its month first"
     raise InputError(
-        f"{where}: whether day or month comes first in {found[0][0]!r} nobody can tell. Write "
+        f"{where}: whether day or month comes first in {found[0][0]!r} cannot be known. Write "
         "dates like 2026-03-02."
     )
 

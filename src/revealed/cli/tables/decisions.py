@@ -50,8 +50,8 @@ def is_long(file: TableFile) -> bool:
 def read_decisions(
     file: TableFile, variables: Sequence[str], key: str | None, bad: Bad | None = None
 ) -> DecisionTable:
-    """The decisions of a table for the model's `variables`; `key` names the column that tells
-    decisions apart. Decisions that cannot be read are refused, or entered in `bad` and left NaN."""
+    """The decisions of a table for the model's `variables`; `key` names the column that
+    identifies decisions. Unreadable decisions are refused, or entered in `bad` and left NaN."""
     check_names(file, variables, key)
     if is_long(file):
         return _read_long(file, variables, key, bad)
@@ -71,9 +71,9 @@ def check_names(file: TableFile, variables: Sequence[str], key: str | None) -> N
         return
     unknown, missing = unused(file, variables, key), set(variables) - {*file.names}
     if unknown and (missing or key is None):
-        told = _unknown(file, unknown, variables, "column")
+        message = _unknown(file, unknown, variables, "column")
         same = "" if missing else " If it says which row is which, call it so in both tables."
-        raise InputError(told + same)
+        raise InputError(message + same)
     if missing:
         missing = [name for name in variables if name in missing]
         raise InputError(
@@ -170,12 +170,16 @@ def _refuse_repeated(table: Table, keys: list[str], key: str, bad: Bad | None) -
 
 def _unknown(file: TableFile, unknown: list[str], variables: Sequence[str], what: str) -> str:
     name = unknown[0]
-    told = f"{file.path.name}: the {what} {name!r} is no variable of the model"
-    told += did_you_mean(name, [*variables, *(LONG if what == "column" else ())])
+    message = f"{file.path.name}: the {what} {name!r} is no variable of the model"
+    message += did_you_mean(name, [*variables, *(LONG if what == "column" else ())])
     if len(unknown) > 1:
         others = len(unknown) - 1
-        told += f", nor {'is 1 other column' if others == 1 else f'are {others:,} other columns'}"
+        message += (
+            f", nor {'is 1 other column' if others == 1 else f'are {others:,} other columns'}"
+        )
     if len(file.names) == 1 and any(mark in file.names[0] for mark in " ,;|:"):
-        told += ". The whole first line was read as one name: is the file separated by something "
-        return told + "else than comma, semicolon, tab or bar?"
-    return told + f". The model's variables are {listed(variables)}."
+        message += (
+            ". The whole first line was read as one name: is the file separated by something "
+        )
+        return message + "else than comma, semicolon, tab or bar?"
+    return message + f". The model's variables are {listed(variables)}."

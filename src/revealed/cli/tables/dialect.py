@@ -13,9 +13,9 @@ from .cells import is_missing, quantity
 
 DELIMITERS = (",", ";", "\t", "|")
 LOOKED_AT = 20
-"""Lines from which the delimiter is told."""
+"""Lines that are looked at to find the delimiter."""
 _SAYS_SO = re.compile(r"sep=(.)\s*", re.IGNORECASE)
-"""A first line by which Excel is told, and tells, the delimiter."""
+"""A first line that names the delimiter, as Excel reads and writes it."""
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 SAVE_ANEW = "Save it as UTF-8; in Excel the kind is called 'CSV UTF-8'."
 
@@ -79,5 +79,5 @@ def _agreed(lines: list[str], mark: str) -> list[list[str]]:
 def _numbers(rows: list[list[str]]) -> float:
     """The share of cells below the first line that hold a number, or nothing."""
     cells = [cell for row in rows[1:] for cell in row]
-    told = [is_missing(c) or bool(quantity(c) or quantity(c, ",")) for c in cells]
-    return sum(told) / max(len(told), 1)
+    numeric = [is_missing(c) or bool(quantity(c) or quantity(c, ",")) for c in cells]
+    return sum(numeric) / max(len(numeric), 1)

@@ -164,13 +164,13 @@ class FeatureMap:
 
 
 def _plain(feature: Feature) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": feature.name}
+    facts: dict[str, Any] = {"name": feature.name}
     if feature.levels:
-        told["levels"] = list(feature.levels)
+        facts["levels"] = list(feature.levels)
     else:
-        told |= {"mean": feature.mean, "scale": feature.scale}
+        facts |= {"mean": feature.mean, "scale": feature.scale}
     if feature.fill is not None:
-        told["fill"] = feature.fill
+        facts["fill"] = feature.fill
     if feature.part:
-        told |= {"column": feature.column, "part": feature.part, "style": feature.style}
-    return told
+        facts |= {"column": feature.column, "part": feature.part, "style": feature.style}
+    return facts

@@ -14,8 +14,7 @@ from numpy.lib import format as npy
 
 from ...errors import InputError
 from .cells import word
-from .memory import memory_limit
-from .table import Table, checked_names, require
+from .table import Table, checked_names, memory_limit, require
 
 NUMBER, WORD = 8, 64
 """Bytes that an entry takes at least once it is read."""
@@ -112,8 +111,8 @@ class NpzFile:
                 "dimension for each column, or a matrix `values` with its column `names`."
             )
         if len({shape[0] for shape in self._shapes.values()}) > 1:
-            told = ", ".join(f"{name!r} has {shape[0]}" for name, shape in self._shapes.items())
-            raise InputError(f"{self.path.name}: columns must be equally long; {told}.")
+            uneven = ", ".join(f"{name!r} has {shape[0]}" for name, shape in self._shapes.items())
+            raise InputError(f"{self.path.name}: columns must be equally long; {uneven}.")
 
     def _refuse_words(self, name: str, array: np.ndarray) -> None:
         if array.dtype.kind not in "fiub":

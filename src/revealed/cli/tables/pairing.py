@@ -79,7 +79,7 @@ def pair_rows(
             raise InputError(
                 f"{contexts.name} has {len(contexts)} rows, {decisions.table.name} has "
                 f"{len(decisions)}. Rows are matched by order; give both tables a column that "
-                "tells rows apart, and name it with --id."
+                "identifies rows, and name it with --id."
             )
         rows = np.arange(len(contexts))
         return _without(Pairing(rows, rows), bad)
@@ -139,7 +139,7 @@ def _without(pairing: Pairing, bad: tuple[Bad, Bad] | None) -> Pairing:
 
 def _unlike(word: str, decisions: DecisionTable) -> str:
     """What may help someone whose decisions go by other names."""
-    told = f" (it has {decisions.keys[0]!r}, for one)" if decisions.keys else ""
+    hint = f" (it has {decisions.keys[0]!r}, for one)" if decisions.keys else ""
     if decisions.table.text.keys() >= {"variable"}:
-        return told + "; a decision that is 0 throughout needs a line too, with value 0"
-    return told
+        return hint + "; a decision that is 0 throughout needs a line too, with value 0"
+    return hint

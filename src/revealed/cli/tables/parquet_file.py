@@ -11,8 +11,7 @@ import numpy as np
 
 from ...errors import InputError, MissingDependencyError
 from .cells import word
-from .memory import memory_limit
-from .table import Table, checked_names, require
+from .table import Table, checked_names, memory_limit, require
 
 BATCH = 65_536
 """Rows decoded at a time: the whole file is never in memory twice."""

@@ -6,6 +6,7 @@ numbers or text. Letters: B rows.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -46,8 +47,8 @@ class Table:
     def where(self, row: int, column: str | None = None) -> str:
         """`contexts.csv, line 7, column 'load'`; rows are counted from 1 where there are no
         lines."""
-        told = place(self.name, row, column, self.lines)
-        return told.replace(", line ", ", row ", 1) if self.by_row else told
+        where = place(self.name, row, column, self.lines)
+        return where.replace(", line ", ", row ", 1) if self.by_row else where
 
     def with_numbers(self, numbers: np.ndarray) -> Table:
         """The same table with other numbers."""
@@ -145,3 +146,17 @@ def require(path: Path, names: Sequence[str], wanted: Sequence[str]) -> None:
             + (f", nor {listed(missing[1:], 3)}" if len(missing) > 1 else "")
             + f"; its columns are {listed(names)}."
         )
+
+
+LARGEST = 16 * 2**30
+SHARE = 3
+"""Part of the machine's memory that a table may fill: reading needs it twice."""
+
+
+def memory_limit() -> int:
+    """Bytes that one table may take on this machine."""
+    try:
+        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # a system that does not say
+        return LARGEST
+    return min(LARGEST, physical // SHARE)

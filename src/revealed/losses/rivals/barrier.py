@@ -68,8 +68,8 @@ class BarrierLoss(DecisionLoss):
             point, "no decision strictly inside its constraints, or a cost that falls without limit"
         )
         n = costs.shape[1]
-        value, slope = judge(self.criterion, point.z[:, :n], batch)
-        return value, pull_back(form, point.soft, with_slacks(slope, form))[:, :n]
+        value, gradient = judge(self.criterion, point.z[:, :n], batch)
+        return value, pull_back(form, point.soft, with_slacks(gradient, form))[:, :n]
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, mu={self.mu:g}, criterion={self.criterion!r}"

@@ -19,7 +19,7 @@ from torch import Tensor
 from ..._common.compiled import kernel
 from ...optimality.sets import EntryState, OptimalitySet
 from ...problems.linear import LinearProgram
-from .dense import dense_rows
+from .standard_form import dense_rows
 
 MOST_KEPT = 1 << 27
 """Numbers of inverses that are kept, 1 GiB; bases beyond that are found anew each time."""
@@ -95,7 +95,7 @@ def keys_of(parts: list[np.ndarray]) -> list[bytes]:
 
 
 def own_matrices(problem: LinearProgram) -> list[np.ndarray]:
-    """What tells the matrices of the instances apart; nothing where they share one."""
+    """What distinguishes the matrices of the instances; nothing where they share one."""
     return [rows.data for rows in (problem.eq_rows, problem.ub_rows) if rows.per_instance]
 
 

@@ -53,8 +53,8 @@ class BlackboxLoss(DecisionLoss):
 
     def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:
         chosen = batch.decide(raised(batch.costs, self.floor))
-        value, slope = judge(self.criterion, chosen, batch)
-        shifted = batch.decide(raised(batch.costs + self.lam * slope, self.floor))
+        value, gradient = judge(self.criterion, chosen, batch)
+        shifted = batch.decide(raised(batch.costs + self.lam * gradient, self.floor))
         return value, (shifted - chosen) / self.lam
 
     def extra_repr(self) -> str:

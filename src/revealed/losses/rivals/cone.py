@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from ...optimality.sets import EntryState, OptimalitySet
-from .dense import dense_rows
 from .interior import central_point
-from .standard_form import Form, add_slacks, keep_binding, times_transposed, with_slacks
+from .standard_form import Form, add_slacks, dense_rows, keep_binding, times_transposed, with_slacks
 
 SMALL = 1e-8
 """The barrier weight the method is on its way to."""

@@ -25,7 +25,7 @@ FEASIBLE = 1e-5
 
 
 class ContrastiveLoss(RandomLoss):
-    """How much dearer the observed decision is than those of a pool, on average.
+    """How much more the observed decision costs than those of a pool, on average.
 
         1/S sum_k <c, x* - x_k>,   x_1 ... x_S the pool        gradient  x* - mean of the pool
 
@@ -88,7 +88,7 @@ class ContrastiveLoss(RandomLoss):
 
 
 class Pool:
-    """Decisions, each once: a key for each row tells whether it is new."""
+    """Decisions, each once: a key for each row shows whether it is new."""
 
     def __init__(self, n: int) -> None:
         whole = torch.iinfo(torch.int64)

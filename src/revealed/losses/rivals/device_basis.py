@@ -16,7 +16,7 @@ from torch import Tensor
 from ...optimality.sets import EntryState
 from ...projection.triton import DeviceSets
 from .basis import ARTIFICIAL, BOTH, LOWER, NONE, NOTHING, UPPER, Bases
-from .dense import dense_rows
+from .standard_form import dense_rows
 
 BLOCK = 1 << 27
 """Numbers that the decisions worked on at a time take, most of them in inverses: 1 GiB."""

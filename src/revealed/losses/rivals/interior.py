@@ -93,13 +93,13 @@ def check_solved(point: Point, causes: str) -> None:
 
 
 @torch.inference_mode()
-def pull_back(form: Form, soft: Tensor, slope: Tensor) -> Tensor:
-    """(B, N): the derivative in c of a function of z(c) that has the derivative `slope` in z.
+def pull_back(form: Form, soft: Tensor, gradient: Tensor) -> Tensor:
+    """(B, N): the derivative in c of a function of z(c) that has the derivative `gradient` in z.
 
     The optimality conditions, differentiated, say dz = -(H^-1 - H^-1 A^T (A H^-1 A^T)^-1 A H^-1) dc
     with H^-1 = diag(soft); the matrix is symmetric, so it carries derivatives back just as well.
     """
-    direct = soft * slope
+    direct = soft * gradient
     y = solve_with(factorize(form, soft), times(form.rows, direct))
     return soft * times_transposed(form.rows, y) - direct
 
@@ -241,7 +241,7 @@ class _Method:
         share = (then / (self.count * now)).clamp(0.0, 1.0)
         aim = torch.maximum((share * share * share * now)[:, None, None], self.mu)
         # Mehrotra's correction for what is not linear, trusted only as far as the trial went:
-        # taken in full after a short one, it can send the products up and down for ever.
+        # taken in full after a short one, it can send the products up and down without end.
         trust = (2.0 * far).clamp_max(1.0).square()
         step = newton.step(at, left, aim * self.present - trust * trial.gap * trial.force)
         reach = self._room(at, step)

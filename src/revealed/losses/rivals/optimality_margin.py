@@ -16,8 +16,8 @@ from ...projection import project
 from .._options import check_margin
 from ..base import Batch, DecisionLoss
 from .basis import BOTH, NONE, Bases, BasisBook, bases_of, keys_of, own_matrices
-from .dense import dense_rows
 from .device_basis import bases_on_device
+from .standard_form import dense_rows
 
 BASES = ("decision", "true")
 
@@ -153,7 +153,7 @@ def _hinge(reduced: Tensor, side: Tensor, margin: float) -> tuple[Tensor, Tensor
     short = (margin - side * reduced).clamp_min(0.0)
     pull = -(short > 0).to(reduced) * side
     both = side == BOTH
-    if both.is_cuda or bool(both.any()):  # on a GPU it is dearer to look than to do it
+    if both.is_cuda or bool(both.any()):  # on a GPU it costs more to look than to do it
         short, pull = reduced.abs().where(both, short), reduced.sign().where(both, pull)
     return short.where(side != NONE, 0.0), pull
 

@@ -74,19 +74,19 @@ class OptNetLoss(DecisionLoss):
         point = central_point(form, with_slacks(costs, form), mu, sharp=SHARP)
         check_solved(point, "constraints that no decision meets")
         n = costs.shape[1]
-        value, slope = judge(self.criterion, point.z[:, :n], batch)
-        return value, _implicit(form, point, with_slacks(slope, form))[:, :n]
+        value, gradient = judge(self.criterion, point.z[:, :n], batch)
+        return value, _implicit(form, point, with_slacks(gradient, form))[:, :n]
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, tau={self.tau:g}, criterion={self.criterion!r}"
 
 
-def _implicit(form: Form, point: Point, slope: Tensor) -> Tensor:
+def _implicit(form: Form, point: Point, gradient: Tensor) -> Tensor:
     """(B, N): dx of the system above, for a gradient (B, N) in x^.
 
     Only one bound of an entry can push, so each entry has one row of G: the bound that does.
     """
-    B, N = slope.shape
+    B, N = gradient.shape
     m = form.rows.shape[1]
     at_low = point.reduced >= 0
     gap = torch.where(at_low, point.z - form.low, form.high - point.z)
@@ -94,8 +94,8 @@ def _implicit(form: Form, point: Point, slope: Tensor) -> Tensor:
     # A bound that is not there never pushes: any finite gap says so.
     gap = torch.where(fixed, 0.0, torch.where(gap.isfinite(), gap.clamp_min(0.0), 1.0))
     force = torch.where(fixed, 1.0, point.reduced.abs())
-    side = torch.where(at_low, -1.0, 1.0).to(slope)
-    system = slope.new_zeros(B, 2 * N + m, 2 * N + m)
+    side = torch.where(at_low, -1.0, 1.0).to(gradient)
+    system = gradient.new_zeros(B, 2 * N + m, 2 * N + m)
     x, bounds, rows = slice(0, N), slice(N, 2 * N), slice(2 * N, None)
     system[:, x, x].diagonal(dim1=1, dim2=2).copy_(form.curve.expand(B, N))
     system[:, x, bounds].diagonal(dim1=1, dim2=2).copy_(side * force)
@@ -104,6 +104,6 @@ def _implicit(form: Form, point: Point, slope: Tensor) -> Tensor:
     system[:, x, rows] = form.rows.transpose(1, 2)
     system[:, rows, x] = form.rows
     system[:, rows, rows].diagonal(dim1=1, dim2=2).fill_(-RIDGE)
-    right = slope.new_zeros(B, 2 * N + m)
-    right[:, x] = -slope
+    right = gradient.new_zeros(B, 2 * N + m)
+    right[:, x] = -gradient
     return torch.linalg.solve(system, right)[:, x]

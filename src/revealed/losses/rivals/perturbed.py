@@ -70,8 +70,8 @@ class PerturbedLoss(PerturbingLoss):
 
     def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:
         noise, _, chosen = self.perturb(batch)
-        value, slope = judge(self.criterion, chosen.mean(0), batch)
-        worth = (chosen * slope).sum(2, keepdim=True)  # (K, B, 1)
+        value, gradient = judge(self.criterion, chosen.mean(0), batch)
+        worth = (chosen * gradient).sum(2, keepdim=True)  # (K, B, 1)
         if self.baseline:  # the mean of the others: w - (K m - w) / (K - 1) = (w - m) K / (K - 1)
             worth = (worth - worth.mean(0)) * (self.n_samples / (self.n_samples - 1))
         return value, (noise * worth).mean(0) / self.sigma

@@ -15,7 +15,7 @@ from .interior import Point, central_point, check_solved, factorize, pull_back, 
 from .standard_form import Form, standard_form, times, times_transposed, with_slacks
 
 SMALL = 1e-8
-"""The barrier weight at which the interior point is near enough to tell which bounds are tight, as
+"""The barrier weight at which the interior point is near enough to show which bounds are tight, as
 a share of the costs."""
 NEAR = 1e-3
 """How far from the interior point the solution on the face it points to can be, as a share of the
@@ -70,8 +70,8 @@ class QPTLLoss(DecisionLoss):
         point = central_point(form, with_slacks(costs, form), mu, sharp=10.0)
         check_solved(point, "constraints that no decision meets")
         chosen, soft = _finished(form, costs, point)
-        value, slope = judge(self.criterion, chosen, batch)
-        return value, pull_back(form, soft, with_slacks(slope, form))[:, : costs.shape[1]]
+        value, gradient = judge(self.criterion, chosen, batch)
+        return value, pull_back(form, soft, with_slacks(gradient, form))[:, : costs.shape[1]]
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, tau={self.tau:g}, criterion={self.criterion!r}"

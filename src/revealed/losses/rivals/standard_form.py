@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from ...problems.linear import LinearProgram
-from .dense import dense_rows
 
 
 class Form(NamedTuple):
@@ -116,3 +115,23 @@ def _beside(left: Tensor, right: Tensor) -> Tensor:
     """(1 or B, .): side by side, what is shared repeated where its neighbor is not."""
     size = max(len(left), len(right))
     return torch.cat([left.expand(size, -1), right.expand(size, -1)], dim=1)
+
+
+def dense_rows(problem: LinearProgram, device: torch.device) -> Tensor:
+    """(1 or B, m, n): the rows of all instances, or of each; shared ones are built once."""
+    if problem.eq_rows.per_instance or problem.ub_rows.per_instance:
+        return torch.from_numpy(_stacked(problem)).to(device)
+    return problem.cached(
+        f"dense-rows-{device}", lambda: torch.from_numpy(_stacked(problem)).to(device)
+    )
+
+
+def _stacked(problem: LinearProgram) -> np.ndarray:
+    parts = []
+    for rows in (problem.eq_rows, problem.ub_rows):
+        dense = np.zeros((len(rows.data), *rows.shape))
+        row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        dense[:, row, rows.indices] = rows.data
+        parts.append(dense)
+    count = max(len(part) for part in parts)
+    return np.concatenate([np.broadcast_to(p, (count, *p.shape[1:])) for p in parts], axis=1)

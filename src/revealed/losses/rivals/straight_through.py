@@ -22,9 +22,9 @@ class StraightThroughLoss(DecisionLoss):
         criterion="decision"    1/2 |x(c) - x*|^2      gradient  x* - x(c)
         criterion="regret"      <c*, x(c) - x*>        gradient  -c*
 
-    The decision is piecewise constant in the cost and its derivative 0 or undefined; what is
-    dearer is chosen less, and -I says no more than that. The first gradient is also that of
-    <c, x* - x(c)>, the loss of the structured perceptron.
+    The decision is piecewise constant in the cost and its derivative 0 or undefined; an entry
+    that costs more is chosen less, and -I says no more than that. The first gradient is also that
+    of <c, x* - x(c)>, the loss of the structured perceptron.
 
     Needs true costs for "regret" only. One oracle call for each sample.
 
@@ -63,8 +63,8 @@ class StraightThroughLoss(DecisionLoss):
         self.criterion, self.normalize = criterion, normalize
 
     def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        value, slope = judge(self.criterion, batch.decide(batch.costs), batch)
-        return value, _through_projection(self.normalize, batch.costs, -slope)
+        value, gradient = judge(self.criterion, batch.decide(batch.costs), batch)
+        return value, _through_projection(self.normalize, batch.costs, -gradient)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, criterion={self.criterion!r}, normalize={self.normalize!r}"

@@ -104,7 +104,7 @@ def grid_world(blocked: Any, slip: float = 0.0) -> np.ndarray:
     """(S, 5, S) transitions of a walker on a grid with obstacles, `blocked` (rows, cols) bool.
 
     State r * cols + c is cell (r, c); the actions are stay, up, right, down, left (`MOVES`). A
-    move slips to one of the two sides with probability `slip`, half for each; whoever runs into
+    move slips to one of the two sides with probability `slip`, half for each; a move into
     an obstacle or off the grid stays. A batch of grids (B, rows, cols) gives (B, S, 5, S).
     """
     walls = np.asarray(blocked, dtype=bool)
@@ -134,7 +134,7 @@ def _landing(walls: np.ndarray, move: tuple[int, int]) -> np.ndarray:
     to_row, to_col = row + move[0], col + move[1]
     inside = (to_row >= 0) & (to_row < rows) & (to_col >= 0) & (to_col < cols)
     to = np.where(inside, to_row * cols + to_col, 0)
-    # An obstacle is a cell that nobody enters and nobody leaves.
+    # No move enters or leaves an obstacle.
     free = inside & ~walls.ravel()[to] & ~walls.ravel()
     return np.where(free, to, row * cols + col)
 

@@ -85,10 +85,12 @@ def _residual(matrix, group, r, g, length, worst, w):
             i = matrix.row[e]
             store(g, i, muladd(splat(matrix.value[e], w), move, load(g, i, w)))
     store(length, 0, square_root(square))
-    yard = larger_of(square_root(square), splat(SHORT, w) * load(group.size, 0, w))
-    yard = select(yard, yard, splat(1.0, w))
-    slant, gap, below = zero, zero, zero
-    known = yard - yard  # NaN where the move is too long to measure or a multiplier is no number
+    denominator = larger_of(square_root(square), splat(SHORT, w) * load(group.size, 0, w))
+    denominator = select(denominator, denominator, splat(1.0, w))
+    row_gradient, gap, below = zero, zero, zero
+    known = (
+        denominator - denominator
+    )  # NaN where the move is too long to measure or a multiplier is no number
     for i in range(m):
         there = splat(1.0, w) - load(group.absent, i, w)
         gi = load(g, i, w) * there
@@ -98,11 +100,11 @@ def _residual(matrix, group, r, g, length, worst, w):
         short = larger_of(zero - excess, zero)
         wrong = larger_of(zero - gi, zero) + short
         off = select(load(group.bounded, i, w), allowed + wrong, gi)
-        slant = larger_of(larger_of(off, zero - off), slant)
+        row_gradient = larger_of(larger_of(off, zero - off), row_gradient)
         below = larger_of(select(load(group.bounded, i, w), short, zero), below)
         known = known + (excess - excess)
     gap = larger_of(gap, zero - gap)
-    missed = larger_of(slant / yard, gap / (yard * yard))
+    missed = larger_of(row_gradient / denominator, gap / (denominator * denominator))
     # A short move is no proof where multipliers below their bounds would leave the point outside.
-    missed = smaller_of(missed, square_root(square) / yard)
-    store(worst, 0, larger_of(missed, below / yard) + known)
+    missed = smaller_of(missed, square_root(square) / denominator)
+    store(worst, 0, larger_of(missed, below / denominator) + known)

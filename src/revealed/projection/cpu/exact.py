@@ -67,8 +67,10 @@ def exact_projection(sets: OptimalitySet, cost: np.ndarray, b: int) -> Exact | N
     point = np.array([float(p) for p in nearest])
     distance = float(np.linalg.norm([float(r) for r in move]))
     off = [float(Fraction(p) - exact) for p, exact in zip(point.tolist(), nearest, strict=True)]
-    yard = max(distance, SHORT * max(float(np.linalg.norm(cost)), margin)) or 1.0
-    return Exact(point, distance, float(np.linalg.norm(off)) / yard, multipliers, solver.steps)
+    denominator = max(distance, SHORT * max(float(np.linalg.norm(cost)), margin)) or 1.0
+    return Exact(
+        point, distance, float(np.linalg.norm(off)) / denominator, multipliers, solver.steps
+    )
 
 
 class _ActiveSet:

@@ -103,8 +103,8 @@ def interior(columns, pattern, job, ids, cap, goal, work, stop, w):
         for _ in range(cap):
             total, count, square = _assemble(matrix, group, at, L, w)
             size = load(group.size, 0, w)
-            yard = larger_of(square, splat(1e-12, w) * size * size)
-            small = greater(yard * splat(goal, w), total)
+            denominator = larger_of(square, splat(1e-12, w) * size * size)
+            small = greater(denominator * splat(goal, w), total)
             store(over, 0, larger_of(small, load(over, 0, w)))
             running = 0
             for lane in range(width):

@@ -166,7 +166,7 @@ class _alarm:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.timer is not None:
             self.timer.cancel()
-        if kind is not None:  # threads that are still at work would go on for nobody
+        if kind is not None:  # threads that still run would work for nothing
             self.stop.fill(1)
 
 

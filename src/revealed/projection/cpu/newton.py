@@ -294,7 +294,7 @@ def _close_rows(matrix, group, at, opening, square, still, w):
     """
     zero, one = splat(0.0, w), splat(1.0, w)
     penalty, ridge, absent = splat(PENALTY, w), splat(RIDGE, w), splat(ABSENT, w)
-    slant, gap = zero, zero
+    row_gradient, gap = zero, zero
     g, L, zeta = at.g, at.L, at.zeta
     for i in range(matrix.n_rows):
         bounded = load(group.bounded, i, w)
@@ -303,7 +303,7 @@ def _close_rows(matrix, group, at, opening, square, still, w):
         below = larger_of(zero - excess, zero)
         off = smaller_of(larger_of(gi, zero), larger_of(excess, zero)) + below
         off = select(bounded, off + larger_of(zero - gi, zero), larger_of(gi, zero - gi))
-        slant = larger_of(off, slant)
+        row_gradient = larger_of(off, row_gradient)
         gap = muladd(excess, gi, gap)
         if opening:  # a bound that starts out active starts with the multiplier that holds it
             tight = bounded * (one - greater(excess, zero))
@@ -313,10 +313,10 @@ def _close_rows(matrix, group, at, opening, square, still, w):
         store(g, i, muladd(stiff, broken, gi))
         extra = muladd(load(group.absent, i, w), absent, stiff + ridge)
         store(L, matrix.diagonal[i], load(L, matrix.diagonal[i], w) + extra)
-    yard = larger_of(square_root(square), splat(SHORT, w) * load(group.size, 0, w))
+    denominator = larger_of(square_root(square), splat(SHORT, w) * load(group.size, 0, w))
     gap = larger_of(gap, zero - gap)
-    worst = larger_of(slant * yard, gap)
-    enough = greater(splat(still, w) * yard * yard, worst)
+    worst = larger_of(row_gradient * denominator, gap)
+    enough = greater(splat(still, w) * denominator * denominator, worst)
     store(at.settled, 0, larger_of(enough, load(at.settled, 0, w)))
 
 

@@ -39,7 +39,7 @@ class _LanesModel(models.PrimitiveModel):
 
 
 def token(width: int) -> tuple[int, ...]:
-    """A value whose type tells the kernels how many lanes to use."""
+    """A value whose type says how many SIMD lanes the kernels use."""
     return (0,) * width
 
 

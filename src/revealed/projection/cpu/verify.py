@@ -13,7 +13,7 @@ change of the entries that move, with products summed in twice the working preci
 
 Rows that seem to depend on others, among those entries, may do so but for dust, and then another
 point is the nearest. Where exact arithmetic is at hand for what is refused here (small problems,
-see `exact`), they must depend exactly, which arithmetic modulo a prime tells. In larger problems
+see `exact`), they must depend exactly, which arithmetic modulo a prime decides. In larger problems
 dependent up to rounding is dependent: the claim holds for data that differ by rounding.
 
 It takes one factorization more, so it is done where `spread` says that cosines may mislead.
@@ -83,17 +83,17 @@ def _prove(columns, pattern, residue, job, ids, multipliers, point, residual, w)
             cost += q * q
             off += (point[b, j] / unit - (q + r[j])) ** 2
             y[j] = r[j]
-        yard = max(np.sqrt(square), SHORT * np.sqrt(max(cost, total)))
-        yard = yard if yard > 0 else 1.0
+        denominator = max(np.sqrt(square), SHORT * np.sqrt(max(cost, total)))
+        denominator = denominator if denominator > 0 else 1.0
         good = _correct(
-            columns, pattern, value, mod, job.state[b], kind, yard, y, moves, g, size, L, work,
-            step, scale, w,
+            columns, pattern, value, mod, job.state[b], kind, denominator, y, moves, g, size, L,
+            work, step, scale, w,
         )  # fmt: skip
         apart = 0.0
         for j in range(n):
             apart += (r[j] - y[j]) ** 2
         bound = np.sqrt(apart) if good else np.inf
-        bound = (min(bound, np.sqrt(square)) + np.sqrt(off)) / yard
+        bound = (min(bound, np.sqrt(square)) + np.sqrt(off)) / denominator
         if not bound <= UNPROVED or _below(multipliers, columns, job, b):
             bound = UNPROVED
         residual[b] = max(residual[b], bound)
@@ -227,14 +227,15 @@ def _moving_lengths(columns, value, moves, length):
 
 @kernel
 def _correct(
-    columns, pattern, value, mod, state, kind, yard, y, moves, g, size, L, work, step, scale, w
+    columns, pattern, value, mod, state, kind, denominator, y, moves, g, size, L, work, step,
+    scale, w
 ):  # fmt: skip
     """Change y, of the entries that move, until it obeys every row; whether that succeeded."""
     n, m = len(columns.start) - 1, len(g)
     stale, independent = True, False
     solid, far = np.empty(m), np.empty(n, np.int8)
     for j in range(n):
-        far[j] = moves[j] * (state[j] == 0 or abs(y[j]) > HARDLY * yard)
+        far[j] = moves[j] * (state[j] == 0 or abs(y[j]) > HARDLY * denominator)
     _moving_lengths(columns, value, far, solid)
     for _ in range(ROUNDS):
         _row_sums(columns, value, y, g, size, work)
@@ -246,7 +247,7 @@ def _correct(
             if not len(mod):
                 # Too large for exact arithmetic, which would answer what is refused here: entries
                 # below the rounding of a row are no entries then.
-                allowed = max(ROUNDED * yard * solid[i], allowed)
+                allowed = max(ROUNDED * denominator * solid[i], allowed)
             if kind[i] == TIGHT and abs(g[i]) > allowed:
                 done = False
             if not np.isfinite(g[i]):

@@ -16,16 +16,19 @@ from ..._common.arrays import as_costs
 from ...optimality.integer import IntegerCosts
 from ...optimality.protocol import ProjectionOptions
 from ...optimality.sets import OptimalitySet
-from ...oracles.limits import deadline_after, seconds_until
+from ...oracles.calls import deadline_after, seconds_until
 from ...problems.oracle_problem import OracleProblem
 from ..project import check_options, projected
 from ..result import IntegerProjection, Projection, ProjectionStatus, as_given
 from .cone import FEW, nearest_in_cones
 from .separation import ask, cut_with_known
 
-METHODS = ("auto",)
+METHODS = ("auto", "cuts")
+"""`"cuts"` does without the inner set, which training does not look at."""
 KNOWN_ROUNDS = 50
-"""Cuts from decisions found before, tried one after the other, before the oracle is asked."""
+"""Rounds of cuts from decisions found before, until the oracle is asked."""
+FEW_CALLS = 3
+"""Budgets of questions up to which one such round does: what it leaves, the next step finds."""
 
 
 def project_integer(costs: Any, sets: OptimalitySet, options: ProjectionOptions) -> Projection:
@@ -37,7 +40,9 @@ def project_integer(costs: Any, sets: OptimalitySet, options: ProjectionOptions)
     assert isinstance(kind, IntegerCosts)  # or another projector would have been chosen
     shift = sets.margins[:, None] * kind.direction
     run = _Rounds(q - shift, kind, deadline_after(options.time_limit), options.threads)
-    if not kind.known_only:
+    if kind.known_only:
+        run.settle(np.arange(len(q)), 0)
+    else:
         run.refine(int(options.max_iter))
         if isinstance(kind.problem, OracleProblem) and not kind.problem.is_trusted:
             run.distrust()
@@ -57,13 +62,12 @@ class _Rounds:
         self.proved = np.zeros(size, bool)
         self.missing, self.tilt = np.full(size, np.inf), np.zeros(size)
         self.status = np.full(size, ProjectionStatus.MAX_ITER, np.int8)
-        self._project(np.arange(size))
 
     def refine(self, max_calls: int) -> None:
         """Add cuts until the oracle proves that none is missing, or the budget is spent."""
-        left = np.arange(len(self.t))
+        left, rounds = np.arange(len(self.t)), KNOWN_ROUNDS if max_calls > FEW_CALLS else 1
         for _ in range(max_calls):
-            left = self._settle(left)
+            left = self.settle(left, rounds)
             if not left.size:
                 return
             seconds = seconds_until(self.deadline)
@@ -78,7 +82,7 @@ class _Rounds:
             self.status[left[stuck]] = ProjectionStatus.UNPROVED
             left = left[found.added]
             self.proved[left] = False
-        self._settle(left)
+        self.settle(left, rounds - 1)
 
     def distrust(self) -> None:
         """Take back what an oracle proved that has contradicted itself."""
@@ -86,11 +90,11 @@ class _Rounds:
         self.status[asked & self.proved] = ProjectionStatus.UNPROVED
         self.proved[asked], self.missing[asked] = False, np.inf
 
-    def _settle(self, rows: np.ndarray) -> np.ndarray:
-        """Project rows onto all cuts that known decisions give; those that are worth a question."""
+    def settle(self, rows: np.ndarray, rounds: int) -> np.ndarray:
+        """Project rows onto the cuts that known decisions give; those that are worth a question."""
         todo = rows
         self._project(todo)
-        for _ in range(KNOWN_ROUNDS):
+        for _ in range(rounds):
             todo = todo[cut_with_known(self.p[todo], self._of(todo), self.used[todo])]
             if not todo.size:
                 break
@@ -109,7 +113,7 @@ class _Rounds:
         kind = self.kind
         for group in np.unique(kind.group[rows]):
             here = rows[kind.group[rows] == group]
-            cuts = [kind.alternatives.cuts[s] for s in kind.number[here]]
+            cuts = [kind.alternatives.cuts[s].places for s in kind.number[here]]
             points = kind.alternatives.points[group].rows
             begin = kind.alternatives.last(kind.number[here], FEW)
             near = nearest_in_cones(self.t[here], kind.observed[here], points, cuts, begin)
@@ -180,7 +184,9 @@ def _take_inner(
     rows = np.flatnonzero(~run.proved)
     if not rows.size:
         return
-    found = project_inner(q[rows], sets[rows], options)
+    found = shift[rows]  # the margin alone explains every decision
+    if options.method == "auto":
+        found = project_inner(q[rows], sets[rows], options)
     known = np.linalg.norm(point[rows] - q[rows], axis=1)
     better = ~(known <= np.linalg.norm(found - q[rows], axis=1))
     point[rows[better]] = found[better]

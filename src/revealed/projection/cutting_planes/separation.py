@@ -1,7 +1,7 @@
 """Ask for decisions that a cost makes cheaper than the observed one: those known, then the oracle.
 
 Costs here are those of the cone (see `optimality.integer`): without the margin's part. A cost p is
-asked about with a little of g added, by which every other decision becomes dearer in proportion to
+asked about with a little of g added, which raises the cost of every other decision in proportion to
 its distance. So an exact oracle breaks ties in favor of the observed decision, and says with it
 that p plus this little is in the cone. Letters: R rows, n entries.
 """
@@ -21,13 +21,18 @@ TIE = 1e-10
 """Of the largest cost: how much of g is added."""
 AUDIT = 1e-3
 """The same in a second question, to a caller's own oracle that answered with another decision."""
+PROBES = 8
+"""Questions that only test a caller's function."""
+NEW = 100
+"""Answers until a function that has not contradicted itself is asked twice no more."""
 VIOLATED = 1e-9
 """Of |p| |x - x*|: a decision cheaper by less counts as tied."""
 EXACT = 1e-7
 """The same for an oracle's optimum that costs more than the observed decision: within the accuracy
 of a solver, or wrong."""
 
-
+FEW_AT_ONCE = 6
+"""Known decisions that are added as cuts together."""
 ROUNDING = 1e-12
 """Of |p| |x*|: differences that come from the last digits of decisions."""
 
@@ -48,19 +53,23 @@ class Answers(NamedTuple):
 
 
 def cut_with_known(p: np.ndarray, kind: IntegerCosts, used: np.ndarray) -> np.ndarray:
-    """(R,) bool: a decision found before is cheaper under p (R, n) than the observed one, and is a
-    cut beyond those `used` (R,)."""
+    """(R,) bool: decisions found before are cheaper under p (R, n) than the observed one, and are
+    cuts beyond those `used` (R,). The cheapest few are added, which takes fewer rounds than one."""
     added = np.zeros(len(p), bool)
     for group in np.unique(kind.group):
         here = np.flatnonzero(kind.group == group)
         rows = kind.alternatives.points[group].rows
         first = max(0, len(rows) - RECENT)
         value = p[here] @ rows[first:].T
-        best = value.argmin(axis=1)
-        steps = rows[first + best] - kind.observed[here]
-        lower = are_cheaper(p[here], steps, kind.observed[here])
-        for r, place in zip(here[lower], first + best[lower], strict=True):
-            added[r] = kind.alternatives.cut(int(kind.number[r]), int(place)) >= used[r]
+        some = np.arange(value.shape[1])[None]
+        if value.shape[1] > FEW_AT_ONCE:
+            some = np.argpartition(value, FEW_AT_ONCE - 1, axis=1)[:, :FEW_AT_ONCE]
+        own = np.broadcast_to(np.arange(len(here))[:, None], (len(here), some.shape[1]))
+        row, place = own.ravel(), np.broadcast_to(some, own.shape).ravel()
+        observed = kind.observed[here[row]]
+        lower = are_cheaper(p[here[row]], rows[first + place] - observed, observed)
+        for k, new in zip(here[row[lower]], first + place[lower], strict=True):
+            added[k] |= kind.alternatives.cut(int(kind.number[k]), int(new)) >= used[k]
     return added
 
 
@@ -101,22 +110,35 @@ def _audit(
 ) -> None:
     """Take proofs of a caller's function back that fail a question whose answer is known.
 
-    Under costs g nothing is as cheap as the observed decision, and no more under p plus a little
-    of g once that decision is optimal under p. The first is asked once for each decision, the
-    second where the function answered p with another decision: it may be what it always says.
+    Once for each problem it is asked about a few costs drawn at random: its answers, and the
+    observed decisions, must not contradict each other. Once for each decision about costs g, under
+    which nothing is as cheap as the observed one, and about -g, under which anything is cheaper. And
+    again about p with a little more of g, under which the observed decision is still the best, where
+    the function answered p with another decision, or is `NEW`.
     """
+    problem: Any = kind.problem
+    record, confirmed = problem.record, kind.alternatives.confirmed
+    if not record.probed:
+        record.probed = True
+        probes = np.random.default_rng(0).normal(size=(PROBES, p.shape[1]))
+        start = kind.observed[np.arange(PROBES) % len(p)]
+        problem.solve(probes, time_limit=seconds, threads=threads, start=start)
+        found.calls[0] += PROBES
     can = found.proved & (kind.least > 0)
-    new = [r for r in np.flatnonzero(can) if int(kind.number[r]) not in kind.alternatives.confirmed]
-    if new:
-        some = kind.take(np.array(new), kind.problem)
-        answer = kind.problem.solve(some.direction, time_limit=seconds, threads=threads)
-        found.calls[new] += 1
-        same = np.all(np.asarray(answer.incumbent) == some.observed, axis=1)
-        kind.alternatives.confirmed.update(some.number[same].tolist())
-        found.proved[np.array(new)[~same]] = False
-    doubtful = np.flatnonzero(found.proved & (found.missing != 0.0) & can)
+    new = np.array([r for r in np.flatnonzero(can) if int(kind.number[r]) not in confirmed], int)
+    if new.size:
+        some = kind.take(new, problem)
+        for sign in (1.0, -1.0):
+            answer = problem.solve(
+                sign * some.direction, time_limit=seconds, threads=threads, start=some.observed
+            )
+            found.calls[new] += 1
+            same = np.all(np.asarray(answer.incumbent) == some.observed, axis=1)
+            found.proved[new] &= same if sign > 0 else ~same
+        confirmed.update(some.number[found.proved[new]].tolist())
+    doubtful = np.flatnonzero(found.proved & ((found.missing != 0.0) | (record.count < NEW)))
     if doubtful.size:
-        some = kind.take(doubtful, kind.problem)
+        some = kind.take(doubtful, problem)
         again = _asked(p[doubtful], some, used[doubtful], AUDIT, seconds, threads)
         found.calls[doubtful] += again.calls
         found.added[doubtful] = again.added

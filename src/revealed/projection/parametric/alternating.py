@@ -43,7 +43,7 @@ conditions cost there (B',), 0 for hard ones; and the projection behind them."""
 
 
 class Settled(NamedTuple):
-    """What came of it."""
+    """The result."""
 
     point: np.ndarray
     """(B, p)"""
@@ -102,11 +102,11 @@ def _residual(
 ) -> np.ndarray:
     """(B,), relative and 0 at the answer: the kernel's own, and how far T w + t is from where its
     forces push it, both against the length of the move."""
-    yard = np.maximum(np.maximum(moved, SHORT * size), NOTHING)
-    inner = np.maximum(near.distance, SHORT * np.linalg.norm(target, axis=1)) / yard
+    denominator = np.maximum(np.maximum(moved, SHORT * size), NOTHING)
+    inner = np.maximum(near.distance, SHORT * np.linalg.norm(target, axis=1)) / denominator
     values = limits.values(w)
     natural = np.abs(limits.onto(values - forces) - values).max(axis=1, initial=0.0)
-    return np.maximum(near.residual * np.maximum(inner, inner**2), natural / yard)
+    return np.maximum(near.residual * np.maximum(inner, inner**2), natural / denominator)
 
 
 class _History:

@@ -49,7 +49,7 @@ MOST_KEPT = 4
 
 
 class Settled(NamedTuple):
-    """What came of it, one line for each instance."""
+    """The result, one row per instance."""
 
     point: np.ndarray
     """(B, p)"""

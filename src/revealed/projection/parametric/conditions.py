@@ -114,10 +114,10 @@ class Conditions:
         both = _largest(np.minimum(np.abs(inside), np.abs(y)))
         moved = np.sqrt((move**2).sum(axis=1) + (self.give * y**2).sum(axis=1))
         size = np.maximum(np.linalg.norm(q, axis=1), self.size)
-        yard = np.maximum(np.maximum(moved, SHORT * size), NOTHING)
-        missed = np.maximum(np.maximum(_largest(pull), both) / yard, gap / yard**2)
-        to_gain = np.minimum(missed, moved / yard)
-        return Judged(np.maximum(unmet / yard, to_gain), moved)
+        denominator = np.maximum(np.maximum(moved, SHORT * size), NOTHING)
+        missed = np.maximum(np.maximum(_largest(pull), both) / denominator, gap / denominator**2)
+        to_gain = np.minimum(missed, moved / denominator)
+        return Judged(np.maximum(unmet / denominator, to_gain), moved)
 
     def prove_empty(self, q: np.ndarray, forces: np.ndarray) -> np.ndarray:
         """(B,): whether forces (B, k) show that nothing obeys hard conditions: they leave every x

@@ -115,11 +115,11 @@ def _polished_curved(
     if found is None:
         return answer, residual
     exact, step = found
-    yard = _yard(program, exact, size)
-    again = max(residual_of(program, exact, size), _length(program, step) / yard)
+    denominator = _denominator(program, exact, size)
+    again = max(residual_of(program, exact, size), _length(program, step) / denominator)
     if again <= residual:
         return exact, again
-    return answer, max(residual, _length(program, answer.x - exact.x) / yard)
+    return answer, max(residual, _length(program, answer.x - exact.x) / denominator)
 
 
 def residual_of(program: ConicProgram, answer: ConicAnswer, size: float) -> float:
@@ -140,12 +140,15 @@ def residual_of(program: ConicProgram, answer: ConicAnswer, size: float) -> floa
         program.cones,
         answer,
     )
-    move, yard = _length(program, answer.x - target), _yard(program, answer, size)
+    move, denominator = _length(program, answer.x - target), _denominator(program, answer, size)
     both = _largest_of_both(program, answer)
-    return max(unmet / yard, min(max(left / yard, both / yard, gap / yard**2), move / yard))
+    return max(
+        unmet / denominator,
+        min(max(left / denominator, both / denominator, gap / denominator**2), move / denominator),
+    )
 
 
-def _yard(program: ConicProgram, answer: ConicAnswer, size: float) -> float:
+def _denominator(program: ConicProgram, answer: ConicAnswer, size: float) -> float:
     """What errors of this answer are held against."""
     return max(_length(program, answer.x - program.target), SHORT * size, NOTHING)
 

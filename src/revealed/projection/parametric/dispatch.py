@@ -42,7 +42,7 @@ WITHIN = 1e-9
 """How far beyond a limit, relative to its size, an answer of the kernel may be."""
 ROUNDING = float(np.finfo(np.float64).eps)
 MANY = 100
-"""Instances for the conic solver in one call from which the caller is told why it takes long."""
+"""From so many instances for the conic solver in one call, a warning says why it takes long."""
 
 
 def project_parameters(
@@ -144,7 +144,7 @@ class _Answer:
         """Whether the kernel's own proof for plain sets covers the answer."""
 
     def by_kernel(self, warm: np.ndarray | None, options: ProjectionOptions) -> None:
-        """Fill in the instances of which rows and signs tell all; go between them and semidefinite
+        """Fill in the instances that rows and signs describe; go between them and semidefinite
         blocks."""
         sets, ready = self.sets, self._of_rows()
         call = _KernelCall(sets, options)
@@ -295,7 +295,7 @@ class _Answer:
 
     def _enter_confirmed(self, b: int, own: Conditions | None, tol: float) -> None:
         """Leave an instance solved if the system of what binds confirms it; nothing confirms that
-        a set is empty, nor what `own` conditions do not tell."""
+        a set is empty, nor what `own` conditions leave out."""
         is_empty = self.status[b] == ProjectionStatus.EMPTY
         self.status[b] = ProjectionStatus.INACCURATE
         if own is None or is_empty:

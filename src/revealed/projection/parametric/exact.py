@@ -67,8 +67,10 @@ def exact_parameters(own: Conditions, q: np.ndarray) -> ExactParameters | None:
     multipliers[np.concatenate([np.arange(m_eq), m_eq + active])] = [float(value) for value in x]
     distance = float(square) ** 0.5
     off = [float(Fraction(a) - b) for a, b in zip(point.tolist(), w, strict=True)]
-    yard = max(distance, SHORT * max(float(np.linalg.norm(q)), own.size[0])) or 1.0
-    return ExactParameters(point, distance, float(np.linalg.norm(off)) / yard, multipliers, False)
+    denominator = max(distance, SHORT * max(float(np.linalg.norm(q)), own.size[0])) or 1.0
+    return ExactParameters(
+        point, distance, float(np.linalg.norm(off)) / denominator, multipliers, False
+    )
 
 
 class _Complementarity:

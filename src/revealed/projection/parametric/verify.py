@@ -131,7 +131,7 @@ def confirm(
         return np.inf
     G, state = own.matrix.matrix(0), own.state[0]
     size = max(float(np.linalg.norm(q)), own.size[0])
-    yard = max(float(np.linalg.norm(point - q)), SHORT * size, NOTHING)
+    denominator = max(float(np.linalg.norm(point - q)), SHORT * size, NOTHING)
     asked, equal = state != EntryState.FIXED, state == EntryState.FREE
     side = np.where(state == EntryState.AT_UPPER, -1.0, 1.0)
     h, terms = _values(G, x, own.offset[0])
@@ -141,7 +141,7 @@ def confirm(
     free[rows] = own.active[0] & (x[rows] > NEAR * np.abs(x).max())
     for _ in range(CHANGES):
         solved = _system(own, q, tight, free, x)
-        if solved is None or solved[2] > SETTLED * tol * yard:
+        if solved is None or solved[2] > SETTLED * tol * denominator:
             return np.inf
         x, forces, _ = solved
         h, terms = _values(G, x, own.offset[0] + own.give * forces)
@@ -152,7 +152,7 @@ def confirm(
         short = held & (pull > SIGN * pulls)
         below = rows & free & (x < 0)
         if not (broken | loose).any() and not (short | below).any():
-            if float(np.linalg.norm(x[:p] - q)) <= SETTLED * tol * yard:
+            if float(np.linalg.norm(x[:p] - q)) <= SETTLED * tol * denominator:
                 forces, pull = np.zeros(len(forces)), np.zeros(len(pull))  # nothing pushes
             pulls = pulls + abs(G).T @ np.full(len(forces), np.abs(forces).max(initial=0.0))
             exact = (np.abs(h) <= EQUAL * terms)[tight & (own.give == 0)].all()
@@ -161,7 +161,9 @@ def confirm(
             ):
                 return np.inf
             judged = own.residual(q[None], x[None], forces[None])
-            return max(float(judged.residual[0]), float(np.linalg.norm(x[:p] - point)) / yard)
+            return max(
+                float(judged.residual[0]), float(np.linalg.norm(x[:p] - point)) / denominator
+            )
         tight, free = (tight | broken) & ~loose, (free | short) & ~below
     return np.inf
 

@@ -110,24 +110,24 @@ def load_instances(
 
 def residual(at: Instances, r: Tensor) -> Tensor:
     """(B,) the residual of `projection.certificate` for moves r and multipliers at.v."""
-    worst, gap, yard = conditions(at, r)
-    missed = torch.maximum(worst / yard, gap.abs() / (yard * yard))
-    missed = torch.minimum(missed, torch.linalg.vector_norm(r, dim=1) / yard)
+    worst, gap, denominator = conditions(at, r)
+    missed = torch.maximum(worst / denominator, gap.abs() / (denominator * denominator))
+    missed = torch.minimum(missed, torch.linalg.vector_norm(r, dim=1) / denominator)
     lacking = torch.where(at.bounded, at.least - at.v, 0.0)
-    below = lacking.amax(dim=1) if lacking.shape[1] else torch.zeros_like(yard)
-    return torch.maximum(missed, below / yard)
+    below = lacking.amax(dim=1) if lacking.shape[1] else torch.zeros_like(denominator)
+    return torch.maximum(missed, below / denominator)
 
 
 def conditions(at: Instances, r: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The largest row condition broken, the duality gap, and the yardstick, (B,) each."""
-    slant, excess = at.rows(r), at.v - at.least
-    allowed = torch.minimum(slant.clamp_min(0), excess.clamp_min(0))
-    broken = allowed + (-slant).clamp_min(0) + (-excess).clamp_min(0)
-    off = torch.where(at.bounded, broken, slant.abs())
-    yard = torch.maximum(torch.linalg.vector_norm(r, dim=1), SHORT * at.size)
-    yard = torch.where(yard == 0, 1.0, yard)
-    worst = off.amax(dim=1) if off.shape[1] else torch.zeros_like(yard)
-    return worst, (excess * slant).sum(dim=1), yard
+    row_gradient, excess = at.rows(r), at.v - at.least
+    allowed = torch.minimum(row_gradient.clamp_min(0), excess.clamp_min(0))
+    broken = allowed + (-row_gradient).clamp_min(0) + (-excess).clamp_min(0)
+    off = torch.where(at.bounded, broken, row_gradient.abs())
+    denominator = torch.maximum(torch.linalg.vector_norm(r, dim=1), SHORT * at.size)
+    denominator = torch.where(denominator == 0, 1.0, denominator)
+    worst = off.amax(dim=1) if off.shape[1] else torch.zeros_like(denominator)
+    return worst, (excess * row_gradient).sum(dim=1), denominator
 
 
 class Factor:

@@ -26,8 +26,8 @@ def interior(at: Instances, cap: int, goal: float) -> Tensor:
         move = torch.where(free, t, sign * z)
         total = torch.where(limited, z * w, 0.0).sum(1) + torch.where(at.bounded, y * f, 0.0).sum(1)
         count = (limited.sum(1) + at.bounded.sum(1)).clamp_min(1)
-        yard = torch.maximum(move.square().sum(1), 1e-12 * at.size.square())
-        going &= ~(total < goal * yard)
+        denominator = torch.maximum(move.square().sum(1), 1e-12 * at.size.square())
+        going &= ~(total < goal * denominator)
         if not bool(going.any()):
             break
         steps += going

@@ -143,17 +143,20 @@ def _newton(at: Instances, pace: Pace) -> Tensor:
             if step == 0:
                 mu = r.pow(2).mean(dim=1, keepdim=True).sqrt().clamp_min(1e-100)
             r, weight = _pieces(at, t, mu)
-        slant, excess = at.rows(r), at.v - at.least
+        row_gradient, excess = at.rows(r), at.v - at.least
         if step == 0:  # a bound that starts out active starts with the multiplier that holds it
             tight = at.bounded & (excess <= 0)
-            zeta = torch.where(tight, slant.clamp_min(0) / PENALTY, 0.0)
+            zeta = torch.where(tight, row_gradient.clamp_min(0) / PENALTY, 0.0)
         if not soft:
-            worst, gap, yard = conditions(at, r)
-            going &= ~(torch.maximum(worst * yard, gap.abs()) < pace.still * yard * yard)
+            worst, gap, denominator = conditions(at, r)
+            going &= ~(
+                torch.maximum(worst * denominator, gap.abs())
+                < pace.still * denominator * denominator
+            )
         if not bool(going.any()):
             break
         on = at.bounded & (excess < zeta)
-        rhs = -slant - torch.where(on, PENALTY * (excess - zeta), 0.0)
+        rhs = -row_gradient - torch.where(on, PENALTY * (excess - zeta), 0.0)
         d = Factor(at, weight, torch.where(on, PENALTY + RIDGE, RIDGE)).solve(rhs)
         steps += going
         found = _line_search(at, zeta, t, d, mu if soft else None)

@@ -52,11 +52,11 @@ def residual_rows(
         inside = i < M
         at = tl.minimum(i, M - 1)
         what = tl.load(kind + at)
-        slant = across(r, lists, at, U, NEAR)
-        slant = tl.where(what == ABSENT, 0.0, slant)
+        row_gradient = across(r, lists, at, U, NEAR)
+        row_gradient = tl.where(what == ABSENT, 0.0, row_gradient)
         excess = peek(v, at, SHARED) - tl.load(least + at)
-        worst = tl.maximum(worst, tl.where(inside, off_by(slant, excess, what, 1.0), 0.0))
-        gap += tl.where(inside, excess * slant, 0.0)
+        worst = tl.maximum(worst, tl.where(inside, off_by(row_gradient, excess, what, 1.0), 0.0))
+        gap += tl.where(inside, excess * row_gradient, 0.0)
         below = tl.maximum(below, tl.where(inside & (what == BOUNDED), -excess, 0.0))
     return tl.max(worst, axis=0), tl.sum(gap, axis=0), tl.max(below, axis=0)
 
@@ -65,11 +65,11 @@ def residual_rows(
 def residual_from(square, worst, gap, below, size):
     """The residual from what the passes found: a short move proves itself, unless a multiplier
     below its bound leaves the point outside."""
-    yard = tl.maximum(tl.sqrt(square), SHORT * size)
-    yard = tl.where(yard == 0.0, f64(1.0), yard)
-    missed = tl.maximum(worst / yard, tl.abs(gap) / (yard * yard))
-    short = tl.sqrt(square) / yard
-    missed = tl.maximum(tl.where(short < missed, short, missed), below / yard)
+    denominator = tl.maximum(tl.sqrt(square), SHORT * size)
+    denominator = tl.where(denominator == 0.0, f64(1.0), denominator)
+    missed = tl.maximum(worst / denominator, tl.abs(gap) / (denominator * denominator))
+    short = tl.sqrt(square) / denominator
+    missed = tl.maximum(tl.where(short < missed, short, missed), below / denominator)
     return missed + (gap - gap)  # a maximum drops NaN, a sum keeps it
 
 

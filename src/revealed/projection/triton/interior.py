@@ -120,14 +120,14 @@ def close_rows(r, w, rows, values, lists, ridge, config: tl.constexpr):
         there = i < M
         at = tl.minimum(i, M - 1)
         what = tl.load(rows.kind + at)
-        slant, square = row_weights(r, w, lists, at, config.UR, True, config.NEAR)
+        row_gradient, square = row_weights(r, w, lists, at, config.UR, True, config.NEAR)
         if config.BOUNDS:
             yi, fi = tl.load(rows.y + at), tl.load(rows.force + at)
             bounded = there & (what == BOUNDED)
             square += tl.where(bounded, fi / yi, 0.0)
             total += tl.where(bounded, yi * fi, 0.0)
             count += tl.where(bounded, 1.0, 0.0)
-        poke(rows.rhs, i, tl.where(what == ABSENT, 0.0, -slant), there, SHARED)
+        poke(rows.rhs, i, tl.where(what == ABSENT, 0.0, -row_gradient), there, SHARED)
         store_diagonal(square, what, rows.scale, values, i, there, ridge, config.BOUNDS, SHARED)
     return tl.sum(total, axis=0), tl.sum(count, axis=0)
 

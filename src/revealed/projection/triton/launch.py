@@ -73,7 +73,7 @@ def launch_all(
     max_iter: int,
     plain: bool,
 ) -> Projection:
-    """First try, certificate, fallback for what is left, certificate of what came of it."""
+    """First try, certificate, fallback for what is left, certificate of its result."""
     plan, band = sets.plan, sets.plan.band
     assert band is not None  # `project_on_device` saw to it
     if len(plan.source) < plan.n_rows:  # the kernels fill the others

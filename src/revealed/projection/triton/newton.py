@@ -77,26 +77,26 @@ def close_rows(
         inside = i < M
         at = tl.minimum(i, M - 1)
         what = tl.load(rows.kind + at)
-        slant, square = row_weights(r, w, lists, at, config.UR, WEIGHTED, config.NEAR)
-        slant = tl.where(what == ABSENT, 0.0, slant)
+        row_gradient, square = row_weights(r, w, lists, at, config.UR, WEIGHTED, config.NEAR)
+        row_gradient = tl.where(what == ABSENT, 0.0, row_gradient)
         excess = peek(rows.v, at, SHARED)
         if config.BOUNDS:
             excess -= tl.load(rows.least + at)
             tight = (what == BOUNDED) & (excess <= 0.0)
             # A bound that starts out active starts with the multiplier that holds it.
-            zeta = tl.where(tight, tl.maximum(slant, 0.0) / PENALTY, 0.0)
+            zeta = tl.where(tight, tl.maximum(row_gradient, 0.0) / PENALTY, 0.0)
             zeta = tl.where(fresh > 0, zeta, tl.load(rows.zeta + at))
             if fresh > 0:
                 tl.store(rows.zeta + i, zeta, mask=inside)
             broken = excess - zeta
             on = (what == BOUNDED) & (broken < 0.0)
-            poke(rows.rhs, i, -slant - tl.where(on, PENALTY * broken, 0.0), inside, SHARED)
+            poke(rows.rhs, i, -row_gradient - tl.where(on, PENALTY * broken, 0.0), inside, SHARED)
             square += tl.where(on, PENALTY, 0.0)
         else:
-            poke(rows.rhs, i, -slant, inside, SHARED)
+            poke(rows.rhs, i, -row_gradient, inside, SHARED)
         store_diagonal(square, what, rows.scale, values, i, inside, ridge, config.BOUNDS, SHARED)
-        worst = tl.maximum(worst, tl.where(inside, off_by(slant, excess, what, strict), 0.0))
-        gap += tl.where(inside, excess * slant, 0.0)
+        worst = tl.maximum(worst, tl.where(inside, off_by(row_gradient, excess, what, strict), 0.0))
+        gap += tl.where(inside, excess * row_gradient, 0.0)
     return largest_and_sum(worst, gap, config.FAST)
 
 
@@ -308,16 +308,16 @@ def newton_steps(pace, instance, entries, rows, factor, problem, ridge, config: 
     while going > 0:
         square = offsets(rows.v, instance, t, r, problem.columns, config)
         tl.debug_barrier()
-        yard = tl.maximum(tl.sqrt(square), SHORT * instance.size)
+        denominator = tl.maximum(tl.sqrt(square), SHORT * instance.size)
         # Lifting a multiplier to its bound at the end opens the gap by what it lacked, times |v|.
-        strict = instance.size / tl.maximum(yard, 1e-300)
+        strict = instance.size / tl.maximum(denominator, 1e-300)
         worst, gap = close_rows(
             r, r, rows, factor.gram, problem.rows, (steps == 0).to(tl.int32), strict, ridge,
             False, config,
         )  # fmt: skip
         limit = tl.where(steps == 0, pace.begin, tl.where(exact > 0, pace.fair, pace.still))
-        limit = limit * yard * yard
-        enough = tl.maximum(worst * yard, tl.abs(gap)) < limit
+        limit = limit * denominator * denominator
+        enough = tl.maximum(worst * denominator, tl.abs(gap)) < limit
         astray = (steps == 0) & (worst > pace.far * tl.sqrt(square / M)) & (~enough)
         off = tl.where(astray, worst / tl.sqrt(square / M), 0.0)
         if enough | (steps >= pace.cap) | astray:

@@ -209,15 +209,15 @@ def largest_and_sum(a, b, FAST: tl.constexpr):
 
 
 @triton.jit
-def off_by(slant, excess, what, strict):
+def off_by(row_gradient, excess, what, strict):
     """How far a row is from its condition: A r = 0, or on a bounded row the complementary one.
 
     What a multiplier lacks counts `strict` times.
     """
     below = tl.maximum(-excess, 0.0) * strict
-    bounded = tl.minimum(tl.maximum(slant, 0.0), tl.maximum(excess, 0.0)) + below
-    bounded += tl.maximum(-slant, 0.0)
-    return tl.where(what == BOUNDED, bounded, tl.abs(slant))
+    bounded = tl.minimum(tl.maximum(row_gradient, 0.0), tl.maximum(excess, 0.0)) + below
+    bounded += tl.maximum(-row_gradient, 0.0)
+    return tl.where(what == BOUNDED, bounded, tl.abs(row_gradient))
 
 
 @triton.jit
@@ -238,8 +238,8 @@ def row_weights(r, w, lists, at, U: tl.constexpr, WEIGHTED: tl.constexpr, NEAR: 
                 else:
                     squares = squares + (square[part] + tl.where(move != 0.0, a * a, 0.0),)
             total, square = totals, squares
-    slant = (total[0] + total[1]) + (total[2] + total[3])
-    return slant, (square[0] + square[1]) + (square[2] + square[3])
+    row_gradient = (total[0] + total[1]) + (total[2] + total[3])
+    return row_gradient, (square[0] + square[1]) + (square[2] + square[3])
 
 
 @triton.jit(noinline=True)

@@ -2,8 +2,8 @@
 
 On a GPU nothing here waits for the device, so a call can be captured in a CUDA graph (after one
 ordinary call, in which the kernels are compiled). There are two exceptions: the torch version, on
-problems whose band is too wide for the kernels, looks whether it is done; and the host proves the
-claims on problems of extreme scales.
+problems whose band is too wide for the kernels, looks whether it is done; and on problems of
+extreme scales the host proves the claims, and solves what it cannot prove.
 
 Letters: B instances, n cost entries.
 """
@@ -81,7 +81,7 @@ def project_on_device(
         out = out or _empty(costs, sets)
         plain = precision == "float64"
         answer = launch_all(costs, sets, start, out, launch or Launch(), tol, max_iter, plain)
-        return _without_doubtful(answer, costs, sets, tol)
+        return _without_doubtful(answer, costs, sets, tol, threads)
     lines = None if start is None else start.lines()
     if method == "auto" and sets.device.type == "cpu":
         answer = _by_cpu(costs, sets, tol, max_iter, lines, threads)
@@ -89,14 +89,17 @@ def project_on_device(
         from ..torch_dense.newton import project_by_torch
 
         answer = project_by_torch(costs, sets, tol=tol, max_iter=max_iter, start=lines)
-        answer = _without_doubtful(answer, costs, sets, tol)
+        answer = _without_doubtful(answer, costs, sets, tol, threads)
     return answer if out is None else _copied(answer, out)
 
 
-def _without_doubtful(p: Projection, costs: Tensor, sets: DeviceSets, tol: float) -> Projection:
-    """Take `solved` back, in place, where the scales of rows and columns could hide an error and
-    the host cannot prove that they do not (`verify`). For problems of ordinary scales nothing is
-    read back; while a graph is captured nothing can be, and doubt is enough."""
+def _without_doubtful(
+    p: Projection, costs: Tensor, sets: DeviceSets, tol: float, threads: int | None
+) -> Projection:
+    """Project again on the host, in place, where the scales of rows and columns could hide an error
+    and the host cannot prove that they do not (`verify`). For problems of ordinary scales nothing
+    is read back; while a graph is captured nothing can be, and doubt is enough to take `solved`
+    back."""
     spread = float(analyze(sets.table.host).spread.max(initial=1.0))
     if not spread > HARMLESS:
         return p
@@ -107,6 +110,7 @@ def _without_doubtful(p: Projection, costs: Tensor, sets: DeviceSets, tol: float
     elif bool(doubtful.any()):
         chosen = torch.nonzero(doubtful).ravel()
         p.residual[chosen] = _proved(p, costs, sets, chosen).to(p.residual)
+        _solve_on_host(p, costs, sets, chosen[p.residual[chosen] > tol], tol, threads)
     lost = doubtful & (p.residual > tol)
     p.status.masked_fill_(lost, ProjectionStatus.INACCURATE.value)
     p.solved.logical_and_(~lost)
@@ -125,6 +129,19 @@ def _proved(p: Projection, costs: Tensor, sets: DeviceSets, chosen: Tensor) -> T
     job = Job(lines(costs), own.entry_state, own.row_active, own.margins)
     prove(analyze(own), job, work, np.arange(len(chosen)))
     return torch.from_numpy(answer.residual)
+
+
+def _solve_on_host(
+    p: Projection, costs: Tensor, sets: DeviceSets, chosen: Tensor, tol: float, threads: int | None
+) -> None:
+    """Replace the answers of the chosen instances by the host's, which has slower solvers too."""
+    if not len(chosen):
+        return
+    options = ProjectionOptions(tol=tol, threads=threads)
+    near = project_rows(costs[chosen].double().cpu().numpy(), sets[chosen].on_host(), options)
+    for name in ARRAYS:
+        part = getattr(p, name)
+        part[chosen] = torch.from_numpy(np.asarray(getattr(near, name))).to(part)
 
 
 def project_tensors(costs: Any, sets: DeviceSets, options: ProjectionOptions) -> Projection:

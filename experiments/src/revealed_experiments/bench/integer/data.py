@@ -1,16 +1,23 @@
-"""Contexts, costs and decisions by PyEPO's generators: the same numbers from the same seed."""
+"""Contexts, costs and decisions by PyEPO's generators: the same numbers from the same seed.
+
+Problems: `knapsack`, `tsp-20` and `cvrp-20` with any number of nodes or customers. Demands are
+those of CaVE's experiments: uniform up to 10 in vehicles that hold 30.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import revealed as rv
+from revealed.errors import InputError
 
 DEGREE, NOISE = 4, 0.5
 CAPACITY = 20.0
 ITEMS, BUDGETS, KNAPSACK_FEATURES, TOUR_FEATURES = 32, 2, 5, 10
+DEMAND, VEHICLE, CUSTOMERS_PER_VEHICLE = 10.0, 30.0, 4
 
 
 class Split(NamedTuple):
@@ -29,20 +36,47 @@ class Data(NamedTuple):
     test: Split
 
 
-def draw(name: str, seed: int, train: int, test: int) -> Data:
-    """`knapsack`, or `tsp-20` with any number of nodes."""
+def draw(name: str, seed: int, train: int, test: int, labels: Path | None = None) -> Data:
+    """Samples of a problem; their decisions are kept in the folder `labels` and read from there."""
+    problem, Z, C = _drawn(name, seed, train + test)
+    X = _decided(problem, C, None if labels is None else labels / f"{name}-{seed}-{len(C)}.npz")
+    parts = [Split(Z[part], C[part], X[part]) for part in (slice(train), slice(train, None))]
+    return Data(problem, *parts)
+
+
+def build(name: str, seed: int) -> Any:
+    """The problem of `draw` without what solving it has taught it."""
+    return _drawn(name, seed, 1)[0]
+
+
+def _drawn(name: str, seed: int, size: int) -> tuple[Any, np.ndarray, np.ndarray]:
     if name == "knapsack":
-        weights, Z, C = _knapsack(train + test, seed)
-        problem = rv.problems.binary_knapsack(weights, CAPACITY)
-    else:
-        nodes = int(name.partition("-")[2])
-        Z, C = _tours(train + test, nodes, seed)
-        problem = rv.problems.traveling_salesman(nodes)
+        weights, Z, C = _knapsack(size, seed)
+        return rv.problems.binary_knapsack(weights, CAPACITY), Z, C
+    kind, _, count = name.partition("-")
+    if kind not in ("tsp", "cvrp") or not count.isdigit():
+        raise InputError(f"A problem is knapsack, tsp-N or cvrp-N; got {name!r}.")
+    number = int(count)
+    if kind == "tsp":
+        return rv.problems.traveling_salesman(number), *_tours(size, number, seed)
+    demands = np.random.RandomState(seed).uniform(0, DEMAND, number)
+    vehicles = -(-number // CUSTOMERS_PER_VEHICLE)
+    problem = rv.problems.vehicle_routing(demands, VEHICLE, vehicles)
+    return problem, *_tours(size, number + 1, seed)
+
+
+def _decided(problem: Any, C: np.ndarray, place: Path | None) -> np.ndarray:
+    if place is not None and place.is_file():
+        with np.load(place) as kept:
+            if np.array_equal(kept["costs"], C):
+                return np.unpackbits(kept["bits"], axis=1, count=C.shape[1]).astype(np.float64)
     found = problem.solve(C)
     if not found.optimal.all():
-        raise RuntimeError(f"{name}, seed {seed}: {int((~found.optimal).sum())} labels unproved.")
-    parts = [Split(Z[part], C[part], found.x[part]) for part in (slice(train), slice(train, None))]
-    return Data(problem, *parts)
+        raise RuntimeError(f"{int((~found.optimal).sum())} of {len(C)} labels are unproved.")
+    if place is not None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(place, costs=C, bits=np.packbits(found.x > 0.5, axis=1))
+    return found.x
 
 
 def _knapsack(size: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -47,18 +47,20 @@ def residual(case: Case, i: int, point: np.ndarray, v: np.ndarray, mu: np.ndarra
         return np.inf
     mu_used = _admissible(case, i, mu)
     move = point - case.costs[i]
-    yard = max(float(np.linalg.norm(move)), SHORT * float(np.linalg.norm(case.costs[i]))) or 1.0
-    off_point = float(np.linalg.norm(point - explained_point(case, i, v, mu))) / yard
+    denominator = (
+        max(float(np.linalg.norm(move)), SHORT * float(np.linalg.norm(case.costs[i]))) or 1.0
+    )
+    off_point = float(np.linalg.norm(point - explained_point(case, i, v, mu))) / denominator
     lean_eq, lean_ub = case.A_eq @ move, case.A_ub @ move  # 0, and <= 0 where active
     excess = mu_used - np.where(case.row_active[i], case.margin, 0.0)
-    gap = abs(float(v @ lean_eq - excess @ lean_ub)) / yard**2
+    gap = abs(float(v @ lean_eq - excess @ lean_ub)) / denominator**2
     size = _row_lengths(case.A_ub)
     # An active row may be leaned on from inside, but then its multiplier stays at the margin.
     slack = np.minimum(np.maximum(-lean_ub / size, 0.0), excess * size)
     slant_ub = np.where(case.row_active[i], np.maximum(lean_ub / size, slack), 0.0)
     slant_eq = np.abs(lean_eq) / _row_lengths(case.A_eq)
-    slant = max(slant_eq.max(initial=0.0), slant_ub.max(initial=0.0)) / yard
-    return max(off_point, float(slant), gap, _inadmissible(case, i, mu, size) / yard)
+    row_gradient = max(slant_eq.max(initial=0.0), slant_ub.max(initial=0.0)) / denominator
+    return max(off_point, float(row_gradient), gap, _inadmissible(case, i, mu, size) / denominator)
 
 
 def _admissible(case: Case, i: int, mu: np.ndarray) -> np.ndarray:

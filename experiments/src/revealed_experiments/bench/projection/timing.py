@@ -96,8 +96,8 @@ def best_known(case: Case) -> np.ndarray:
 def accuracy(points: np.ndarray, best: np.ndarray, costs: np.ndarray) -> np.ndarray:
     """(B,): distance to the best known point over the length of the move (at least 0.1% of |q|)."""
     move = np.linalg.norm(best - costs, axis=1)
-    yard = np.maximum(move, SHORT * np.linalg.norm(costs, axis=1))
-    error = np.linalg.norm(points - best, axis=1) / np.where(yard > 0, yard, 1.0)
+    denominator = np.maximum(move, SHORT * np.linalg.norm(costs, axis=1))
+    error = np.linalg.norm(points - best, axis=1) / np.where(denominator > 0, denominator, 1.0)
     return np.where(np.isfinite(error), error, np.inf)
 
 

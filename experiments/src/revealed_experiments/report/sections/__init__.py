@@ -16,10 +16,13 @@ from . import (
     claims,
     departures,
     epochs,
+    excess,
+    findings,
     kernels,
     margins,
     origin,
     results,
+    route,
     solvers,
     trouble,
     vision_choice,
@@ -40,6 +43,7 @@ class Section(Protocol):
 
 
 SECTIONS: tuple[Section, ...] = (
+    findings,
     claims,
     departures,
     vision_gallery,
@@ -51,6 +55,8 @@ SECTIONS: tuple[Section, ...] = (
     margins,
     kernels,
     epochs,
+    route,
+    excess,
     choice,
     vision_choice,
     trouble,

@@ -13,7 +13,7 @@ from ..numbers import fixed, listed, places_for, with_error
 from ..study import Study
 from ..verdicts import FAILS, HOLDS, OPEN, UNSURE, Claim
 
-TITLE = "Claims"
+TITLE = "Claims in detail"
 MARKS = {
     HOLDS: ("good", "✓ holds"),
     FAILS: ("bad", "✗ does not hold"),
@@ -23,18 +23,21 @@ SIGNS = {True: ("✓", "good"), False: ("✗", "bad"), None: ("≈", "unsure")}
 
 
 def build(study: Study, gallery: Gallery) -> Html | None:
-    """All verdicts in one list, then a card for each claim: verdict, sentence, numbers."""
+    """A card for each claim: verdict, sentence, numbers, rule and protocol."""
     claims = judge(study)
     if not claims:
         return None
-    listed_first = tag("ul", *map(_line, claims), class_="verdicts")
-    cards = tag("div", *map(_card, claims), class_="cards")
-    return join([paragraph(summary(claims)), listed_first, cards])
+    words = (
+        "Verdicts rest on paired differences, seed by seed: the 95% interval of their mean "
+        "(Student's t) must lie on one side of what the claim asks."
+    )
+    return join([paragraph(words), tag("div", *map(_card, claims), class_="cards")])
 
 
-def _line(claim: Claim) -> Html:
+def chip(claim: Claim) -> Html:
+    """The verdict in a colored label; its mark tells it without color."""
     class_, words = MARKS.get(claim.verdict, ("open", "– open"))
-    return tag("li", tag("span", words, class_=f"verdict {class_}"), f" {claim.sentence}")
+    return tag("span", words, class_=f"verdict {class_}")
 
 
 def summary(claims: list[Claim]) -> str:
@@ -53,13 +56,14 @@ def summary(claims: list[Claim]) -> str:
 
 
 def _card(claim: Claim) -> Html:
-    class_, words = MARKS.get(claim.verdict, ("open", "– open"))
-    head = tag("p", tag("span", words, class_=f"verdict {class_}"))
-    parts = [head, tag("p", claim.sentence, class_="claim"), _numbers(claim)]
+    class_ = MARKS.get(claim.verdict, ("open", ""))[0]
+    parts = [tag("p", chip(claim)), tag("p", claim.sentence, class_="claim"), _numbers(claim)]
     parts += [tag("p", remark, class_="note") for remark in claim.remarks]
     if claim.missing:
         parts.append(tag("p", f"Not enough to judge: {'; '.join(claim.missing)}.", class_="note"))
     parts.append(tag("p", tag("b", "Rule."), f" {claim.rule}", class_="note"))
+    if claim.protocol:
+        parts.append(tag("p", tag("b", "Protocol."), f" {claim.protocol}", class_="note"))
     return tag("article", *parts, class_=f"card {class_}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..compare import method_table
+from ..compare import method_table, with_gammas
 from ..curves import curves_picture
 from ..drawing import Gallery
 from ..elements import Html, folded_command, join, paragraph, slug, tag
@@ -23,11 +23,12 @@ def build(study: Study, gallery: Gallery) -> Html | None:
     for part in parts:
         entries = shaded(ranked(study.of(part), "test", "decision_loss"))
         caption = f"{part_title(part)}: losses when training ends"
+        table = method_table(entries, with_gammas(entries, MEASURES), caption, "decision loss test")
         name, models = slug(part), [f"{e.label}: {described(e.runs[0].model)}" for e in entries]
         curves = curves_picture(f"{name}-curves", f"By epoch, {part}", entries, MEASURES)
         told += [
             tag("h3", part_title(part), id=f"part-{name}"),
-            method_table(entries, MEASURES, caption, "decision loss test").markup(),
+            table.markup(),
             tag("p", f"Chosen: {'; '.join(models)}.", class_="note"),
             folded_command(study.commands),
             gallery.show(curves) if curves else Html(""),

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..compare import HEADINGS, method_table
+from ..compare import HEADINGS, method_table, with_gammas
 from ..curves import curves_picture
 from ..dots import dots_panel
 from ..drawing import Gallery, Picture
 from ..elements import Html, folded_command, join, slug, tag
+from ..paired import paired_table
 from ..study import Entry, Study, one_for_each_label, part_title, ranked
 from ..vision.parts import KINDS
 
 TITLE = "Results by problem"
 MEASURES = ("decision_loss", "estimate_loss")
-GAMMAS = ("gamma", "gamma_relative")
 ELSEWHERE = ("margins", "kernels", "cave", *KINDS)
 """Parts with a section of their own."""
 FRESH = "Fresh seeds with the settings chosen on the paper's five; verdicts rest on these."
@@ -39,8 +37,8 @@ def _part(study: Study, gallery: Gallery, part: str) -> Html:
     entries = ranked(study.of(part), "test", "estimate_loss")
     name = slug(part)
     caption = f"{part_title(part)}: losses when training ends"
-    measured = [m for m in GAMMAS if any(np.isfinite(e.final("test", m)).all() for e in entries)]
-    table = method_table(entries, (*MEASURES, *measured), caption, "estimate loss test")
+    table = method_table(entries, with_gammas(entries, MEASURES), caption, "estimate loss test")
+    paired = paired_table(study, part, entries)
     drawn = one_for_each_label(entries)
     curves = curves_picture(f"{name}-curves", f"Losses by epoch, {part}", drawn, MEASURES)
     return join(
@@ -50,6 +48,7 @@ def _part(study: Study, gallery: Gallery, part: str) -> Html:
             gallery.show(ranking(f"{name}-ranking", part, entries, MEASURES[::-1])),
             table.markup(),
             folded_command(study.commands),
+            *([paired.markup(), folded_command(study.commands)] if paired else []),
             gallery.show(curves) if curves else None,
         ]
     )

@@ -1,9 +1,11 @@
-"""What a caller may ask of an oracle besides decisions: an end in time, and so many threads."""
+"""How an oracle calls its solver: with a deadline, on several threads, and ended by Ctrl+C."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -31,3 +33,21 @@ def thread_count(threads: Any) -> int:
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     return positive_int(threads, "threads")
+
+
+def wait_for(tasks: Sequence[Callable[[], Any]], stop: Callable[[], None]) -> None:
+    """Run the tasks, each in a thread of its own. Where waiting is interrupted, or one of them
+    raises, `stop` is called, which should end the others soon.
+
+    Python handles a signal in its main thread, and only between two of its own instructions. A main
+    thread inside a solver would not notice Ctrl+C until the solver is done; one that waits for
+    other threads does at once.
+    """
+    with ThreadPoolExecutor(len(tasks)) as pool:
+        running: list[Future[Any]] = [pool.submit(task) for task in tasks]
+        try:
+            for future in running:
+                future.result()
+        except BaseException:
+            stop()
+            raise

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..._common.words import count
+from ..._common.words import apart, count
 from ..doctor.finding import some
 from ..explain import Miss, Needed, SensitivityRange
-from ..explain.likeness import apart
+from ..plans import Plan
 from ..store import FittedModel
 from ..tables.names import listed
 from .dossier import Dossier
@@ -27,7 +27,7 @@ CHANGES = 2
 """Entries of a cheaper decision that are shown, so that a line holds them."""
 
 EFFECTS = 24
-"""Effects that are shown: with a thousand features nobody reads on."""
+"""Effects that are shown: a list of a thousand is not read."""
 
 
 class OneSample(NamedTuple):
@@ -40,7 +40,7 @@ class OneSample(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class Explanation:
     """Everything that is known of a model on tables whose decisions are known."""
 
     model: FittedModel
@@ -51,19 +51,21 @@ class Told:
     """Of all costs at once, that explained decisions stand."""
     sure: CoefficientIntervals | None
     one: OneSample | None
+    rounds: int = 0
+    """Refits that intervals were asked to come from."""
 
     def plain(self) -> dict[str, Any]:
-        """For JSON. Costs are to be minimized, whatever the planner does."""
+        """For JSON. Costs are those to minimize, also where the planner maximizes."""
         misses = [m._asdict() | {"sample": self.dossier.sample(m.sample)} for m in self.misses]
         maximize = self.model.plan.maximize
-        told = self.facts | {"maximize": maximize, "misses": misses, "sensitivity": self.changes}
+        output = self.facts | {"maximize": maximize, "misses": misses, "sensitivity": self.changes}
         if self.sure is not None:
-            told["coefficients"] = self._plain_coefficients(self.sure)
+            output["coefficients"] = self._plain_coefficients(self.sure)
         if self.one is not None and self.one.ranges is not None:
-            told["ranges"] = [each._asdict() for each in self.one.ranges]
+            output["ranges"] = [each._asdict() for each in self.one.ranges]
         if self.one is not None and self.one.needed is not None:
-            told["needed"] = [line._asdict() for line in self.one.needed]
-        return told
+            output["needed"] = [line._asdict() for line in self.one.needed]
+        return output
 
     def _plain_coefficients(self, sure: CoefficientIntervals) -> dict[str, Any]:
         """Coefficients per unit of the encoded features; no number where nothing is said."""
@@ -78,45 +80,79 @@ class Told:
             "refits": sure.refits,
             "converged": sure.converged,
             "ridge": sure.ridge,
-            "directions": {"all": known.n, "told": known.n_told, "one_sided": known.n_one_sided},
+            "directions": {
+                "all": known.n,
+                "identified": known.n_identified,
+                "one_sided": known.n_one_sided,
+            },
             "note": sure.sentence,
         }
 
 
-def tell_all(told: Told, top: int) -> None:
+def tell_all(explanation: Explanation, top: int) -> None:
     """Print it, `top` of the misses."""
-    _tell_shares(told)
-    tell_limits(told.facts.get("limits", []), top)
-    _tell_misses(told, top)
-    _tell_sensitivity(told)
-    if told.sure is not None:
-        _tell_coefficients(told.sure, told.model)
-    if told.one is not None:
-        _tell_one(told.one, told.model)
+    _tell_shares(explanation)
+    tell_limits(explanation.facts.get("limits", []), top)
+    _tell_misses(explanation, top)
+    _tell_sensitivity(explanation)
+    if explanation.sure is not None:
+        _tell_coefficients(explanation.sure, explanation.model)
+    elif explanation.model.plan.is_whole and explanation.rounds:
+        tell(
+            "Intervals",
+            "none: how sure coefficients are has been measured for decisions with fractions only.",
+        )
+    if explanation.one is not None:
+        _tell_one(explanation.one, explanation.model)
 
 
-def _tell_shares(told: Told) -> None:
-    told.dossier.tell_assumed()
-    certificate, words = told.model.training.get("certificate"), words_for(told.model.plan)
+def _tell_shares(explanation: Explanation) -> None:
+    explanation.dossier.tell_assumed()
+    tell_whole(explanation.model.plan)
+    certificate, words = (
+        explanation.model.training.get("certificate"),
+        words_for(explanation.model.plan),
+    )
     if isinstance(certificate, str):
         tell("Fit", certificate)
-    if told.facts["held"] is None:
+    if explanation.facts["held"] is None:
         tell(
             "Note",
             "Which of these rows are new to the model is not known: it was fitted on other tables, "
             "or with nothing held out.",
         )
-    for heading, figures in (("Held out", told.facts["held"]), ("All rows", told.facts["all"])):
+    for heading, figures in (
+        ("Held out", explanation.facts["held"]),
+        ("All rows", explanation.facts["all"]),
+    ):
         if figures:
             more = (
                 f"{count(figures['explained'], 'is', 'are')} optimal under the learned "
                 f"{words.costs}"
             )
             tell_figures(heading, figures, words, more)
-    kept = told.model.training.get("baselines")
-    if isinstance(kept, dict) and told.facts["held"] is not None:
+    kept = explanation.model.training.get("baselines")
+    if isinstance(kept, dict) and explanation.facts["held"] is not None:
         tell_baselines(kept, words)
-    tell_without_decision(told.facts["all"]["without_decision"], words.costs, words.endless)
+    tell_without_decision(explanation.facts["all"]["without_decision"], words.costs, words.endless)
+
+
+def tell_whole(plan: Plan) -> None:
+    """Say whether decisions are whole, where the plan asks for it."""
+    if plan.is_whole:
+        n, total = len(plan.integers), count(len(plan.variables), "variable")
+        tell(
+            "Whole",
+            f"{n:,} of {total} must be whole numbers. {words_for(plan).costs.capitalize()} are "
+            "learned under which the decisions are the best of all whole ones.",
+        )
+    elif plan.integers:
+        tell(
+            "Relaxed",
+            f"{count(len(plan.integers), 'variable')} of {plan.name} must be whole numbers, which "
+            "--relax leaves aside: costs are learned under which the decisions are optimal even "
+            "with fractions allowed, and predictions may have fractions.",
+        )
 
 
 def tell_without_decision(number: int, costs: str, endless: str) -> None:
@@ -125,13 +161,13 @@ def tell_without_decision(number: int, costs: str, endless: str) -> None:
         tell(
             "Note",
             f"{count(number, 'context has', 'contexts have')} no best decision: under the "
-            f"predicted {costs} the total {endless}, for nothing in the plan stops it. Limits on "
+            f"predicted {costs} the total {endless}: nothing in the plan stops it. Limits on "
             "the variables would, or a path on which one cannot go in circles.",
         )
 
 
-def _tell_misses(told: Told, top: int) -> None:
-    words, misses = words_for(told.model.plan), told.misses
+def _tell_misses(explanation: Explanation, top: int) -> None:
+    words, misses = words_for(explanation.model.plan), explanation.misses
     if not misses:
         tell("Misses", f"none: every decision is the {words.best} under the learned {words.costs}.")
         return
@@ -147,23 +183,38 @@ def _tell_misses(told: Told, top: int) -> None:
         changes, hidden = miss.changes[:CHANGES], len(miss.changes[CHANGES:])
         moved = ", ".join(f"{name} {' → '.join(apart(a, b))}" for name, a, b in changes)
         rest = f" and {hidden} more" if hidden else ""
-        name = told.dossier.sample(miss.sample)
+        name = explanation.dossier.sample(miss.sample)
         rows.append([name, f"{miss.distance:.3g}", f"{miss.saving:.3g}", moved + rest])
     if rows:
         last = f"{words.better}, as the learned {words.costs} see it"
         print(table(["sample", "distance", words.saving, last], rows, 12))
 
 
-def _tell_sensitivity(told: Told) -> None:
-    finite, words = told.changes[np.isfinite(told.changes)], words_for(told.model.plan)
+def _tell_sensitivity(explanation: Explanation) -> None:
+    margin = explanation.model.margin
+    finite, words = (
+        explanation.changes[np.isfinite(explanation.changes)],
+        words_for(explanation.model.plan),
+    )
     if not finite.size:
+        if explanation.model.plan.is_whole and len(explanation.changes):
+            tell(
+                "Sensitivity",
+                "not given for all costs at once: decisions have entries between their bounds, "
+                f"which may move either way. --sample NAME shows the range of each {words.cost}.",
+            )
         return
     low, middle, high = np.percentile(finite, [10, 50, 90])
+    of = ""
+    if explanation.model.plan.is_whole and len(finite) < len(explanation.changes):
+        of = (
+            f" that are at their bounds ({len(finite):,} of {len(explanation.changes):,} looked at)"
+        )
     tell(
         "Sensitivity",
-        f"Half of the explained decisions stay the {words.best} while no {words.cost} changes by "
-        f"more than {middle:.2g}; one in ten changes at {max(low, 0):.2g}, one in ten holds up to "
-        f"{high:.2g}. The margin of the fit was {told.model.margin:g}. --sample NAME shows the "
+        f"Half of the explained decisions{of} stay the {words.best} while no {words.cost} changes "
+        f"by more than {middle:.2g}; one in ten changes at {max(low, 0):.2g}, one in ten holds up "
+        f"to {high:.2g}. The margin of the fit was {margin:g}. --sample NAME shows the "
         f"range of each {words.cost}.",
     )
 
@@ -172,7 +223,7 @@ def _tell_coefficients(sure: CoefficientIntervals, model: FittedModel) -> None:
     tell("Intervals", sure.sentence)
     for line in _withheld(sure, model):
         tell("", line)
-    if not sure.told.any():
+    if not sure.has_interval.any():
         return
     firsts = [f"{f.name}={f.levels[0]}" for f in model.features.features if len(f.levels) > 1]
     instead = f", or of a word in place of {listed(firsts)}" if firsts else ""
@@ -219,9 +270,9 @@ def _withheld(sure: CoefficientIntervals, model: FittedModel) -> list[str]:
             if there
         ]
         lines.append(
-            f"Of {known.n} directions of {words_for(plan).cost} these decisions tell "
-            f"{known.n_told}. What {' and '.join(parts)} leave open is taken out of all {costs}; "
-            "compare them with one another."
+            f"Of {known.n} directions of {words_for(plan).cost} these decisions identify "
+            f"{known.n_identified}. What {' and '.join(parts)} leave open is taken out of all "
+            f"{costs}; compare them with one another."
         )
     hidden = np.flatnonzero(~known.entries)
     if hidden.size:
@@ -229,7 +280,7 @@ def _withheld(sure: CoefficientIntervals, model: FittedModel) -> list[str]:
     names = [str(name) for name, k in zip(model.terms, sure.columns, strict=True) if not k]
     if names:
         lines.append(
-            f"No interval, for nothing tells their effects apart: {some(names)} (the same in every "
+            f"No interval, for their effects cannot be separated: {some(names)} (the same in every "
             "row, or made of other features)."
         )
     return lines
@@ -264,7 +315,7 @@ def _tell_one(one: OneSample, model: FittedModel) -> None:
         for each in one.ranges:
             low, high = sorted((sign * each.low, sign * each.high))
             figures = (_cost(value, size) for value in (sign * each.cost, low, high))
-            rows.append([each.variable, f"{each.taken:g}", *figures])
+            rows.append([each.variable, f"{each.taken + 0.0:g}", *figures])
         print(table(["variable", "taken", words.cost, "may fall to", "may rise to"], rows, 12))
         return
     lines = one.needed or []
@@ -287,6 +338,8 @@ def _interval(sign: float, low: float, high: float) -> str:
 
 def _cost(value: float, size: float) -> str:
     """A cost among others of a size, beside which rounding is nothing."""
+    if np.isnan(value):
+        return "not known"
     if np.isinf(value):
         return "no limit"
     return "0" if abs(value) < 1e-9 * size else f"{value:.4g}"
