@@ -13,7 +13,6 @@ import pytest
 
 from revealed_experiments.bench.epochs import command as epochs
 from revealed_experiments.bench.epochs import pyepo
-from revealed_experiments.bench.integer import names as integer_names
 from revealed_experiments.bench.integer import page as integer
 from revealed_experiments.bench.learning import margins
 from revealed_experiments.bench.minimum import page as minimum
