@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -197,8 +198,21 @@ def scale_table() -> str:
     return (
         table(heads, rows, 6) + f"\nFits to Parquet files of `{content['problem']}` decisions on "
         f"{about['hardware']['cores']} cores that other work shared, so times are those of the "
-        f"processor; {content['memory']} were the budget. Coefficients are compared after fits to a "
-        f"relative gap of 1e-9. By `{about['command']}`.\n"
+        f"processor; {content['memory']} were the budget. Coefficients are compared after fits to "
+        f"a relative gap of 1e-9. By `{about['command']}`.\n\n" + _single_evaluations(content)
+    )
+
+
+def _single_evaluations(content: dict[str, Any]) -> str:
+    """What reading and one evaluation take at the sizes where they were measured alone."""
+    few, many = content["single_evaluations"]
+    seconds = [statistics.median(one["evaluation_processor_seconds"]) for one in (few, many)]
+    return (
+        f"At {many['samples']:,} decisions reading takes {many['read_processor_seconds']:.0f} "
+        f"processor seconds, an evaluation {seconds[1]:.0f}, {seconds[1] / seconds[0]:.1f} times "
+        f"that of {few['samples']:,}; the process has {many['peak_bytes'] / 2**20:,.0f} MiB at "
+        "most. By `python -m revealed_experiments.bench.scale_plan evaluate`. A fit of that size "
+        "has not been run to its end yet.\n"
     )
 
 

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     """Fit at every size; 1 if one went over the budget of memory or failed."""
     with tempfile.TemporaryDirectory() as spare:
         folder = args.folder or Path(spare)
-        lines = {line["samples"]: line for line in _kept(args.out)}
+        lines = {line["samples"]: line for line in _content(args.out).get("lines", [])}
         if max(args.sizes) >= SERIOUS:
             write_days(folder, 100)
             _fit(folder, 100, 2, "threads")  # compiles the kernels, once for this machine
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
                 line |= _compared(folder, size, args.max_iter)
             lines[size] = line
             print(f"  {size:,} decisions in {line['seconds']:.1f} s", flush=True)
-            report = _report([lines[key] for key in sorted(lines)])
+            report = _content(args.out) | _report([lines[key] for key in sorted(lines)])
             if args.out:
                 write_json(args.out, report)
     show([table_of(report["lines"])])
@@ -86,10 +86,11 @@ def run(args: argparse.Namespace) -> int:
     return 0 if all(line["within_budget"] and not line["failed"] for line in done) else 1
 
 
-def _kept(out: Path | None) -> list[dict[str, Any]]:
+def _content(out: Path | None) -> dict[str, Any]:
+    """What is in the file of figures so far."""
     if out is None or not out.exists():
-        return []
-    return json.loads(out.read_text())["lines"]
+        return {}
+    return json.loads(out.read_text())
 
 
 def _report(lines: list[dict[str, Any]]) -> dict[str, Any]:
