@@ -47,7 +47,7 @@ def _fit(args: argparse.Namespace) -> dict[str, Any]:
     if args.executor == "memory":
         est.fit(*read_days(files))
     else:
-        names = {"features": feature_names(), "variables": variable_names()}
+        names: dict[str, Any] = {"features": feature_names(), "variables": variable_names()}
         data = rv.datasets.Partitions.from_parquet(problem(), files, files, **names)
         run = rv.Run(
             executor=args.executor,
@@ -58,8 +58,7 @@ def _fit(args: argparse.Namespace) -> dict[str, Any]:
         est.fit(data, run=run)
     if args.coefficients:
         np.save(args.coefficients, np.column_stack([est.coef_, est.intercept_]))
-    told = est.certificate_
-    assert told.convergence is not None, "it was a fit to the minimum"
+    told: Any = est.certificate_
     return {
         "samples": args.size,
         "noise": est.loss_.noise,

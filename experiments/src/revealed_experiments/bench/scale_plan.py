@@ -63,7 +63,7 @@ def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
     from revealed.fit.partitioned.share import peak_bytes
 
     files = write_days(args.folder, args.size)
-    names = {"features": feature_names(), "variables": variable_names()}
+    names: dict[str, Any] = {"features": feature_names(), "variables": variable_names()}
     data = rv.datasets.Partitions.from_parquet(problem(), files, files, **names)
     loss = DistanceLoss(power="huber", noise=2.0, delta=2.0, draws=DRAWS)
     cpu = time.process_time()
@@ -98,7 +98,7 @@ def _price(args: argparse.Namespace) -> dict[str, Any]:
     from revealed.fit.partitioned import Cluster, Threads
 
     files = write_days(args.folder, args.size)
-    names = {"features": feature_names(), "variables": variable_names()}
+    names: dict[str, Any] = {"features": feature_names(), "variables": variable_names()}
     data = rv.datasets.Partitions.from_parquet(problem(), files, files, **names)
     loss = DistanceLoss(power="huber", noise=2.0, delta=2.0, draws=DRAWS)
     with tempfile.TemporaryDirectory() as folder:
@@ -164,7 +164,7 @@ def _bytes(objective: Any, model: Any) -> dict[str, int]:
     return {"out": parts * len(pickle.dumps(question)), "back": parts * len(reply)}
 
 
-def _start(folder: Path, workers: int) -> list[subprocess.Popen[bytes]]:
+def _start(folder: Path, workers: int) -> list[Any]:
     """A scheduler and workers as processes of their own."""
     file = ["--scheduler-file", str(folder / "scheduler.json"), "--host", "127.0.0.1"]
     dask = [sys.executable, "-m", "dask"]
@@ -212,7 +212,8 @@ def _slept(question: Any, seconds: float, shape: tuple[int, int]) -> Any:
 
     time.sleep(seconds)
     taken = (np.zeros(shape), np.zeros(shape[0]), np.array(1.0))
-    return Answer(taken, *(1.0,) * 7, *(1,) * 3, True, 0.0, 0.0, 0.0, 0)
+    rest: list[Any] = [*(1.0,) * 7, *(1,) * 3, True, 0.0, 0.0, 0.0, 0]
+    return Answer(taken, *rest)
 
 
 def _plan(args: argparse.Namespace) -> dict[str, Any]:
@@ -226,12 +227,12 @@ def _plan(args: argparse.Namespace) -> dict[str, Any]:
     n, d = problem().n_variables, len(feature_names())
     each = SAMPLES / args.shares * args.seconds / args.speed_up
     patient = {"distributed.comm.timeouts.connect": "300s", "distributed.comm.timeouts.tcp": "300s"}
-    dask.config.set(patient)
+    dask.config.set(patient)  # pyright: ignore[reportPrivateImportUsage]
     cluster = distributed.LocalCluster(
         n_workers=MACHINES,
         threads_per_worker=CORES,
         processes=False,
-        dashboard_address=None,
+        dashboard_address=None,  # pyright: ignore[reportArgumentType]
         memory_limit=0,
     )
     client = distributed.Client(cluster, set_as_default=False)

@@ -134,7 +134,7 @@ class Answer(NamedTuple):
         taken = None
         if self.taken is not None and other.taken is not None:
             taken = tuple(a + b for a, b in zip(self.taken, other.taken, strict=True))
-        both = [a + b for a, b in zip(self[1:], other[1:], strict=True)]
+        both: list[Any] = [a + b for a, b in zip(self[1:], other[1:], strict=True)]
         result = Answer(taken, *both)
         return result._replace(
             max_distance=max(self.max_distance, other.max_distance),
@@ -337,7 +337,8 @@ class Share:
             )
             total = one if total is None else total.plus(one)
         if total is None:  # every row was skipped
-            total = Answer(None, *(0.0,) * 7, *(0,) * 3, True, 0.0, 0.0, 0.0, peak_bytes())
+            nothing: list[Any] = [*(0.0,) * 7, *(0,) * 3, True, 0.0, 0.0, 0.0, peak_bytes()]
+            total = Answer(None, *nothing)
         taken = model.taken() if question.learn else None
         seconds, processor = time.perf_counter() - began, time.thread_time() - spent
         return total._replace(taken=taken, seconds=seconds, processor=processor)
