@@ -34,7 +34,6 @@ from revealed_experiments.bench.integer.data import draw
 from revealed_experiments.bench.record import surroundings, write_json
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/library"))
-
 from listed_programs import KINDS, is_member, listed, nearest_by_list
 
 AGREE = 1e-6
