@@ -12,6 +12,8 @@ from whole_files import FEATURES, Crew
 import revealed as rv
 from revealed.cli import main
 from revealed.cli.commands.cleaning import _as_meant
+from revealed.cli.doctor import Case
+from revealed.cli.doctor.whole import check_whole
 from revealed.cli.explain import cost_ranges, stable_changes
 from revealed.cli.explorer import Explorer
 from revealed.cli.plans import Plan, read_plan
@@ -263,6 +265,18 @@ def small(seed):
     return plan, points[points @ weights <= 9.0], -rng.uniform(0.1, 1.0, 6)
 
 
+def test_the_doctor_counts_decisions_at_a_distance_from_every_row():
+    """A sack that is not full: the relaxation would say that what stays out is worth nothing."""
+    plan, points, _ = small(2)
+    rng = np.random.default_rng(0)
+    X = points[(points @ -rng.uniform(0.1, 1.0, (6, 30))).argmin(axis=0)]
+    samples = [f"day {b}" for b in range(len(X))]
+    case = Case(plan, np.zeros((len(X), 1)), ("z",), X, samples)
+    told = next(f for f in check_whole(case, np.ones(len(X), bool)) if f.code == "whole")
+    assert told.details["at_no_row"] == len(X)  # no weights add up to 9
+    assert "at a distance from every row" in told.advice
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_decision_stays_the_best_up_to_the_ends_of_a_range(seed):
     plan, points, cost = small(seed)
@@ -281,6 +295,9 @@ def test_a_range_ends_where_the_total_would_fall_without_limit():
     plan = Plan(problem, ("a", "b"), (), ("need",), integers=("a", "b"))
     cost, best = np.array([1.0, 1.3]), np.array([2.0, 1.0])
     a, b = cost_ranges(plan, cost, best)
+    assert np.isnan(
+        stable_changes(plan, cost[None], best[None])
+    ).all()  # entries may move up or down
     # Against (4, 0), (1, 2) and (0, 3): 3.3 <= 4 a, a + 2.6, 3.9 where b is 1.3.
     assert (a.low, a.high) == pytest.approx((0.65, 1.3), abs=1e-6)
     assert (b.low, b.high) == pytest.approx((1.0, 2.0), abs=1e-6)

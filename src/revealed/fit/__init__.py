@@ -25,7 +25,6 @@ from .loss_names import Huber as Huber
 from .loss_names import Welsch as Welsch
 from .models import CostModel as CostModel
 from .models import LinearModel as LinearModel
-from .partial import PartialDecisions as PartialDecisions
 from .pocs import pocs as pocs
 from .solvers import LBFGS as LBFGS
 from .solvers import POCS as POCS
@@ -42,16 +41,24 @@ if TYPE_CHECKING:
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
     from .loading import load as load
+    from .partial import PartialDecisions as PartialDecisions
+    from .partitioned.executors import Run as Run
+    from .scoring import predict_cost as predict_cost
+    from .scoring import scorer as scorer
     from .torch_model import TorchModel as TorchModel
     from .training import TrainSettings as TrainSettings
     from .training import erm as erm
 
 _LAZY = {
+    "predict_cost": "scoring",
+    "scorer": "scoring",
     "ConformalDecisions": "conformal",
     "TorchModel": "torch_model",
     "TrainSettings": "training",
     "erm": "training",
     "load": "loading",
+    "PartialDecisions": "partial",
+    "Run": "partitioned.executors",
     "InverseRegressor": "estimator",
     "InverseRegressorCV": "cross_validation",
 }
@@ -94,7 +101,10 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
+    "Run",
     "ConformalDecisions",
+    "scorer",
+    "predict_cost",
     "load",
 ]
 

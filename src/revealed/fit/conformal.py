@@ -55,16 +55,17 @@ class Cone(NamedTuple):
         """What is guaranteed, in words."""
         if self.is_vacuous:
             return self._vacuous()
-        lead = (
-            f"With probability at least {self.level:.4g}, a cost that explains a new decision lies "
-            f"within {np.degrees(self.angle):.3g}° of the predicted one (split conformal, "
-            f"{count(self.size, 'calibration sample')}; an average over calibration and new "
-            "samples that are drawn alike)."
+        where = (
+            f"a cost that explains a new decision lies within {np.degrees(self.angle):.3g}° of the "
+            "predicted one"
+            if self.angle > 0
+            else "the predicted cost itself explains a new decision"
         )
-        if self.angle > 0:
-            return lead
-        share = self.explained / self.size
-        return f"{lead} The prediction itself explains {share:.1%} of the calibration decisions."
+        return (
+            f"With probability at least {self.level:.4g}, {where} (split conformal, "
+            f"{count(self.size, 'calibration sample')}, {self.explained:,} of them explained by "
+            "the prediction; an average over calibration and new samples that are drawn alike)."
+        )
 
     def _vacuous(self) -> str:
         most = (

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -16,10 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import to_float64
 from .._common.checks import check_whole
+from ..datasets.partitions import Partitions
 from ..errors import InputError
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
+from ..problems.protocol import Problem
 from .agreement import checked_settings, usual_solver
 from .choice import Data, Search, choose
 from .contexts import Common, checked_contexts
@@ -34,6 +36,8 @@ from .models import CostModel
 from .named_models import CHOSEN, MODELS, fresh_copy
 from .observed import observed
 from .partial import PartialDecisions, fit_partial
+from .partitioned.executors import Run
+from .partitioned.fitting import fit_partitions
 from .prediction import Predictor, cost_form, cost_units, filled_up, in_scale
 from .solvers import LBFGS, Job, Solver, as_solver
 from .storing import save_estimator
@@ -136,7 +140,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        problem: Any,
+        problem: Problem,
         *,
         model: Any = "linear",
         solver: Any = "auto",
@@ -185,6 +189,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         true_costs: Any = None,
         validation: tuple[Any, Any] | None = None,
         track_decisions: bool = False,
+        run: Run | None = None,
     ) -> InverseRegressor:
         """Learn from contexts `Z` and the decisions `y` taken there, each counting as much as
         `sample_weight` (B,) says; a weight of 0 is as if the sample were not there.
@@ -195,7 +200,17 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         `patience` stops. `track_decisions` adds the column `decision_loss` to the history: the
         mean of |x(c) - x|^2, solved for anew in every iteration. Decisions of which only a part was
         seen come as `PartialDecisions`.
+
+        `Z` may be `datasets.Partitions`, which bring decisions and weights of their own: then the
+        fit runs part by part, as `run` says, a `Run`.
         """
+        if isinstance(Z, Partitions):
+            self._seed = _seed(self.random_state)
+            given = {"y": y, "sample_weight": sample_weight, "true_costs": true_costs}
+            fit_partitions(self, Z, run or Run(), given | {"validation": validation})
+            return self
+        if run is not None:
+            raise InputError("`run` is for data in `datasets.Partitions`.")
         if isinstance(y, PartialDecisions):
             return self._fit_partial(Z, y, sample_weight, true_costs, validation)
         if isinstance(self.model, str) and self.model == CHOSEN:
@@ -277,8 +292,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         Z, sets = self._data(checked_contexts(self, Z, reset=False), X, None, None)
         self._limits = None
         chosen: dict[str, Any] = {"kind": kind, "loss": self.loss_, "ridge": self.ridge_}
-        return coefficient_intervals(
-            Z, sets, refits=refits, level=level, threads=self.threads, **chosen
+        return coefficient_intervals(  # which refuses sets of other kinds
+            Z, cast(OptimalitySet, sets), refits=refits, level=level, threads=self.threads, **chosen
         )
 
     def __sklearn_tags__(self) -> Any:

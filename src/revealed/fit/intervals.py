@@ -27,6 +27,7 @@ from scipy.special import stdtrit
 from threadpoolctl import threadpool_limits
 
 from .._common.checks import check_number, check_whole
+from .._common.words import shapes
 from ..errors import InputError
 from ..optimality.identification import Identified, identified
 from ..optimality.sets import OptimalitySet
@@ -115,13 +116,16 @@ class CoefficientIntervals:
             "costs are linear in these features and the decision maker's noise is normal."
         )
 
+    def __repr__(self) -> str:
+        return shapes(self)
+
     def __str__(self) -> str:
         return self.sentence
 
 
 def coefficient_intervals(
     Z: Any,
-    sets: Any,
+    sets: OptimalitySet,
     *,
     kind: str = "linear",
     loss: DistanceLoss | None = None,

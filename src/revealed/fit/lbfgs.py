@@ -43,6 +43,9 @@ ROUNDING = 1e-10
 """Relative changes of the loss that the accuracy of projections hides."""
 FIRST_METRIC, NEXT_METRIC = 10, 30
 """Evaluations after which the curvature is sampled, and sampled again, if it is cheap."""
+CHEAP, SOON = 5, 4
+"""Where there are so many times more samples than are looked at one by one, curvature is sampled at
+once, and again after so many evaluations."""
 LESS_ROUND, ENOUGH = 0.1, 0.05
 """Of the radius to which a kink is rounded: the next one, and how near its minimum to go before."""
 SHARPEST = 1e-9
@@ -244,6 +247,9 @@ class _Run:
         self.metric: Metric | None = None
         self._begun, self._made = objective.evaluations, objective.projections
         self.asked = objective.loss
+        self.eager = len(objective) > CHEAP * len(objective.in_memory(None)[1])
+        if self.eager:  # proofs take several passes
+            self.hope = STRICTER
         self.keeper = keeper
         self._at: Standing | None = None
         """Where a run that was stopped goes on from."""
@@ -298,6 +304,8 @@ class _Run:
     def minimize(self, show: Callable[[dict[str, Any]], None]) -> None:
         """Step until the minimum is reached or nothing is left to try; the model ends there."""
         first = FIRST_METRIC if self.asked.is_convex else 0  # these begin near a minimum
+        if self.eager:
+            first = 0
         at = self._at or Standing(self._start, first if self.curved else np.inf, metric=self.metric)
         while True:
             self._keep(at)
@@ -351,7 +359,7 @@ class _Run:
         steepness = float(np.linalg.norm(here.gradient)) / np.sqrt(2.0 * here.value)
         drawn = Drawn(here.x, float(steepness), int(at.due))
         at.metric = self._metric(drawn)
-        at.due = self.evaluations + NEXT_METRIC + 2.0 * at.price
+        at.due = self.evaluations + (SOON if self.eager else NEXT_METRIC + 2.0 * at.price)
         if at.metric is not None:
             at.pairs.clear()
         at.drawn = None if at.metric is None else drawn
@@ -418,6 +426,9 @@ class _Run:
         row = {"iteration": len(self.history)} | here.row
         row |= {"evaluations": self.evaluations, "projections": self.projections}
         row["gradient"] = float(np.linalg.norm(here.gradient))
+        row |= self.objective.pace()
+        if self.bound > 0:
+            row["gap"] = (here.value - self.bound) / here.value
         if self.monitor is not None:
             self.model.move_to(here.x)
             row |= self.monitor(self.model)

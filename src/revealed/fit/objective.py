@@ -20,7 +20,7 @@ class DualTotals(NamedTuple):
     """Sums over samples and draws that prove a bound on the minimum; see `bound`."""
 
     gram: np.ndarray
-    """(r, r) of the lifts of all y, by their weights."""
+    """(r, r) of the lifts of all y that may become longer, by their weights."""
     sums: np.ndarray
     """(r,) of the lifts: what must be 0."""
     weight: float
@@ -67,6 +67,10 @@ class Objective(Protocol):
 
     def describe(self, model: CostModel, features: Any) -> Evaluation | Summary:
         """The plain distances of a model that is not changed any more."""
+        ...
+
+    def pace(self) -> dict[str, Any]:
+        """Columns of a History on how fast evaluations are; empty where nobody waits for them."""
         ...
 
     def part(self, features: Any, least: int) -> tuple[Any, Objective] | None:

@@ -21,6 +21,7 @@ from .._common.arrays import to_float64
 from .._common.rows import frozen
 from ..errors import InputError, ShapeError
 from ..problems.linear import LinearProgram
+from ..problems.protocol import Problem
 from ..problems.solution import SolveStatus
 from .prediction import cost_form
 
@@ -69,7 +70,7 @@ class PartialDecisions:
 class Completion:
     """The cheapest decisions that agree with what was seen, under any costs."""
 
-    def __init__(self, problem: Any, given: PartialDecisions) -> None:
+    def __init__(self, problem: Problem, given: PartialDecisions) -> None:
         if type(problem) is not LinearProgram:
             raise InputError(
                 "Decisions seen in part are those of a LinearProgram; got "

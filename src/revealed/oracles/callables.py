@@ -28,14 +28,16 @@ def solve_by_oracle(
     costs: Any,
     *,
     time_limit: float | None = None,
+    gap: float = 0.0,
     threads: int | None = None,
     start: np.ndarray | None = None,
 ) -> IntegerSolution:
     """The function's decisions for each row of `costs` (B, n), checked.
 
     A decision that passes is taken as optimal, since only the function can know, unless another of
-    its answers, or a decision in `start`, costs less: then the function is not exact, and `OracleProblem.is_trusted` no more.
-    Calls come one after the other, in the calling thread unless they have a time limit.
+    its answers, or a decision in `start`, costs less: then the function is not exact, and
+    `OracleProblem.is_trusted` no more. A `gap` is left to the function. Calls come one after the
+    other, in the calling thread unless they have a time limit.
     """
     C, restore = as_costs(costs, problem.n_variables)
     deadline = deadline_after(time_limit)

@@ -39,6 +39,10 @@ class IntegerStructure(Protocol):
         """(B,): 0 where decisions (B, n) obey what the structure asks beyond rows, else above 0."""
         ...
 
+    def tight(self, x: np.ndarray) -> np.ndarray:
+        """(k, n): rows G, other than those of the program, with G y <= G x for every feasible y."""
+        ...
+
 
 class IntegerProgram(Record, LinearObjective):
     """A mixed-integer linear program in general form, or a batch of them, waiting for costs.
@@ -86,7 +90,7 @@ class IntegerProgram(Record, LinearObjective):
         relaxation = LinearProgram(A_eq, b_eq, A_ub, b_ub, lb, ub)
         if structure is not None and not isinstance(structure, IntegerStructure):
             raise InputError(
-                "`structure` must have `n_instances`, `take` and `violation`; got "
+                "`structure` must have `n_instances`, `take`, `violation` and `tight`; got "
                 f"{type(structure).__name__}. Leave it out for the general oracle."
             )
         n = relaxation.n_variables
@@ -106,6 +110,7 @@ class IntegerProgram(Record, LinearObjective):
         costs: Any,
         *,
         time_limit: float | None = None,
+        gap: float = 0.0,
         threads: int | None = None,
         start: np.ndarray | None = None,
     ) -> IntegerSolution:
@@ -114,11 +119,12 @@ class IntegerProgram(Record, LinearObjective):
         OPTIMAL is as exact as the solver: HiGHS distinguishes costs to 1e-6 of the largest.
         What is left of `time_limit`, in seconds for the whole call, is shared out evenly over the
         instances that are left; those that it stops have status LIMIT, the best decision found so
-        far in `incumbent` and a proved lower bound in `bound`. `start` (B, n) are feasible
-        decisions that a solver may begin from.
+        far in `incumbent` and a proved lower bound in `bound`, and so have those where HiGHS ended
+        within `gap`, relative to the cost, but not at 0; special oracles go to the end. `start`
+        (B, n) are feasible decisions that a solver may begin from.
         """
         oracle: Any = ORACLES.of(self)
-        return oracle(self, costs, time_limit=time_limit, threads=threads, start=start)
+        return oracle(self, costs, time_limit=time_limit, gap=gap, threads=threads, start=start)
 
     @classmethod
     def of(cls, relaxation: LinearProgram, integer: Any = True) -> IntegerProgram:
@@ -150,6 +156,31 @@ class IntegerProgram(Record, LinearObjective):
     def ub(self) -> np.ndarray:
         """(n,) or (B, n)"""
         return self.relaxation.ub
+
+    def tightened(self, decisions: Any) -> LinearProgram:
+        """The relaxation of each decision (B, n), with rows that stop it from improving made tight.
+
+        Few rows are active at a whole decision, though some leave no room: where the slack of
+        `A_ub x <= b_ub` is less than what some whole variable would take by moving one unit within
+        its bounds, the right-hand side becomes `A_ub x`. Sets of this program need no oracle. They
+        are an approximation, neither inside the exact ones nor around them, and prove nothing.
+        """
+        X, _ = as_costs(decisions, self.n_variables, "decisions")
+        self.check_batch(len(X), "decisions")
+        rows = self.relaxation
+        b_ub = np.broadcast_to(rows.b_ub, (len(X), rows.ub_rows.shape[0])).copy()
+        lb, ub = np.broadcast_to(rows.lb, X.shape), np.broadcast_to(rows.ub, X.shape)
+        up, down = self.integer & (X + 1 <= ub), self.integer & (X - 1 >= lb)
+        for b, x in enumerate(X):
+            A = rows.ub_rows.matrix(b if rows.ub_rows.per_instance else 0).toarray()
+            least = np.maximum(np.where(up[b], A, 0.0), np.where(down[b], -A, 0.0)).max(
+                axis=1, initial=0.0
+            )
+            value = A @ x
+            b_ub[b] = np.where(b_ub[b] - value < least, value, b_ub[b])
+        equal = (rows.eq_rows, rows.b_eq) if rows.eq_rows.shape[0] else (None, None)
+        unequal = (rows.ub_rows, b_ub) if rows.ub_rows.shape[0] else (None, None)
+        return LinearProgram(*equal, *unequal, rows.lb, rows.ub)
 
     def constraint_violation(self, decisions: Any) -> Any:
         """(B,): the largest relative violation of a row or bound, or distance from whole, of each

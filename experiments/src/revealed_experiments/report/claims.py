@@ -117,7 +117,7 @@ def _five(study: Study, part: str, ours: str, others: list[str]) -> list[str]:
 
 def _lower(study: Study, part: str) -> Claim:
     ours = our_erm(study, part)
-    against, missing = meet(study, part, ours, PAPER_RIVALS, ESTIMATE, 0.0)
+    against, missing, absent = meet(study, part, ours, PAPER_RIVALS, ESTIMATE, 0.0)
     return Claim(
         f"On {part_words(part)} ERM by Armijo has lower test estimate loss than "
         f"{listed(list(PAPER_RIVALS))}.",
@@ -126,6 +126,7 @@ def _lower(study: Study, part: str) -> Claim:
         ours.label if ours else "",
         against,
         [*missing, *too_few(study, ours, _seeds(part))],
+        absent,
         _five(study, part, ours.label if ours else "", list(PAPER_RIVALS)),
         whose=THEIRS,
         topic=f"ERM has lower estimate loss than {listed(list(PAPER_RIVALS))}",
@@ -134,7 +135,7 @@ def _lower(study: Study, part: str) -> Claim:
 
 def _comparable(study: Study, part: str) -> Claim:
     ours = our_erm(study, part)
-    against, missing = meet(study, part, ours, ["SPO+"], ESTIMATE, COMPARABLE)
+    against, missing, absent = meet(study, part, ours, ["SPO+"], ESTIMATE, COMPARABLE)
     return Claim(
         f"On {part_words(part)} ERM by Armijo is comparable with SPO+, which sees the true costs.",
         f"Paired differences are surely at most {COMPARABLE:.0%} of SPO+'s mean.",
@@ -142,6 +143,7 @@ def _comparable(study: Study, part: str) -> Claim:
         ours.label if ours else "",
         against,
         [*missing, *too_few(study, ours, _seeds(part))],
+        absent,
         _five(study, part, ours.label if ours else "", ["SPO+"]),
         whose=THEIRS,
         topic="ERM is comparable with SPO+, which sees the true costs",
@@ -188,7 +190,7 @@ def _follows(study: Study, part: str) -> Claim | None:
         "mean over seeds",
         against[:1],
         [*few, *too_few(study, max(entries, key=lambda e: len(e.runs)), _seeds(part))],
-        [f"{GAMMAS['gamma_relative']}: {fixed(against[1].ours)}."],
+        remarks=[f"{GAMMAS['gamma_relative']}: {fixed(against[1].ours)}."],
         whose=THEIRS,
         topic="Γ follows the estimate loss over methods",
     )
@@ -219,10 +221,10 @@ def _today(study: Study, part: str) -> Claim | None:
     rivals = [e for e in study.of(part) if not e.ours]
     there = {e.runs[0].label for e in rivals}
     asked = [*dict.fromkeys(method.label for method in RIVALS_ON_PAPER), "SPO+"]
-    absent = [label for label in asked if label not in there]
-    missing = [f"no eligible run of {listed(absent)}"] if absent else []
+    lost = [label for label in asked if label not in there]
+    absent = [f"no eligible run of {listed(lost)}"] if lost else []
     judged = [e for e in rivals if not e.needs_true_costs or e.method == "spo+"]
-    missing += few_of(judged, len(ours.runs))
+    missing = few_of(judged, len(ours.runs))
     blind = [set_beside(ours, e, ESTIMATE, 0.0) for e in rivals if not e.needs_true_costs]
     spo = [set_beside(ours, e, ESTIMATE, COMPARABLE) for e in rivals if e.method == "spo+"]
     return Claim(
@@ -233,6 +235,7 @@ def _today(study: Study, part: str) -> Claim | None:
         ours.label,
         [*blind, *spo],
         [*missing, *too_few(study, ours, _seeds(part))],
+        absent,
         whose=OURS_TO_SHOW,
         topic="Our estimator today is at or below every rival that sees decisions only, and level "
         "with SPO+ or better",
@@ -259,7 +262,7 @@ def _ahead(study: Study, part: str) -> Claim:
         ours.label if ours else "",
         against,
         [*missing, *too_few(study, ours, CAVE_SEEDS)],
-        _distance_from_truth(study, part, ours),
+        remarks=_distance_from_truth(study, part, ours),
         whose=YARDSTICK,
         topic="The best of our losses is at or below the best rival that sees decisions only",
     )

@@ -199,8 +199,8 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             "--problem",
             required=True,
             metavar="FILE",
-            help="the planner's model: an MPS file (.mps, .mps.gz), or a problem of the catalogue "
-            'such as "grid_shortest_path(5, 5)"',
+            help="the planner's model: an MPS or LP file (.mps, .lp, .gz), or a problem of the "
+            'catalogue such as "grid_shortest_path(5, 5)"',
         )
         parser.add_argument(
             "--ignore",
@@ -221,6 +221,12 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             "several times",
         )
         parser.add_argument(
+            "--relax",
+            action="store_true",
+            help="allow fractions where the model asks for whole numbers: faster, and predictions "
+            "are no longer whole",
+        )
+        parser.add_argument(
             "--unknown-limit",
             action="append",
             default=[],
@@ -228,12 +234,6 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             help="row of the model whose right-hand side nobody wrote down, to be learned as a "
             "function of the context; lower:VARIABLE and upper:VARIABLE for bounds, * for anything;"
             " may be given several times",
-        )
-        parser.add_argument(
-            "--relax",
-            action="store_true",
-            help="allow fractions where the model asks for whole numbers: faster, and predictions "
-            "are no longer whole",
         )
     add_reading(parser, contexts=problem)
     parser.add_argument(

@@ -20,6 +20,7 @@ from .dossier import Dossier, add_files, plans_at, read_dossier
 from .explanation import tell_whole, tell_without_decision
 from .headline import tell_baselines, tell_figures
 from .judging import fingerprint, judge
+from .large import add_large, fit_large, is_large
 from .options import number, signed, whole
 from .ranges import ranges_of
 from .reading import reading_of
@@ -91,12 +92,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=whole, default=0, help="of the draw of the samples held out (0)"
     )
+    add_large(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
     """Fit, judge, save; 1 if the fit did not converge or a projection missed its tolerance."""
     replaced = check_target(args.out)
+    if is_large(args):
+        return fit_large(args, replaced)
     how = reading_of(args)
     dossier = read_dossier(args)
     unknown = find_unknown(dossier.plan, args.unknown_limit, dossier.limits)

@@ -17,6 +17,7 @@ from ..tables import Bad, Skipped, Table
 from .deciding import Decided, decide
 from .explanation import tell_without_decision
 from .headline import fine
+from .large import many_files, predict_large
 from .options import number, seconds
 from .ranges import Outside, far_outside
 from .reading import refuse_other_units
@@ -32,14 +33,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `revealed predict`."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="folder written by revealed fit")
     parser.add_argument(
-        "--contexts", required=True, type=Path, metavar="FILE", help="table of new contexts"
+        "--contexts",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="table of new contexts; a folder or a pattern of Parquet files is read part by part",
     )
     parser.add_argument(
         "--out",
         required=True,
         type=Path,
         metavar="FILE",
-        help="table to write (.csv, .parquet, .npz); one that is there is replaced",
+        help="table to write (.csv, .xlsx, .parquet, .npz), or for a folder or a pattern of "
+        "contexts a folder; what is there is replaced",
     )
     parser.add_argument(
         "--costs", action="store_true", help="write the predicted costs, not the decisions"
@@ -71,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
     from ..store import load_model
     from ..tables import check_ending, open_table, write_table
 
+    if many_files(args.contexts):
+        return predict_large(args, load_model(args.model))
     check_ending(args.out)
     if args.robust is not None and args.costs:
         raise InputError("--robust is about decisions; leave out --costs.")

@@ -40,19 +40,26 @@ def cone_of(model: FittedModel, level: float) -> Cone:
 
     if model.plan.is_whole:
         raise InputError("--robust is for decisions with fractions; this plan asks for whole ones.")
-    angles = model.training.get("angles")
-    if not isinstance(angles, list) or not angles:
+    kept = stored_angles(model)
+    if kept is None:
         raise InputError(
             "--robust needs angles of samples held out, which this model does not have. Fit it "
             f"again with --holdout 0.2 and at most {LARGEST:,} variables."
         )
-    if not all(angle is None or type(angle) in (int, float) for angle in angles):
-        raise InputError("The model's angles must be numbers; the folder was changed by hand.")
-    kept = np.radians([np.inf if angle is None else angle for angle in angles])
     cone = conformal_cone(kept, level)
     if cone.is_vacuous:
         raise InputError(f"There is no robust decision. {cone.statement}")
     return cone
+
+
+def stored_angles(model: FittedModel) -> np.ndarray | None:
+    """(B,) angles of the samples that were held out, in radians; None where the model has none."""
+    angles = model.training.get("angles")
+    if not isinstance(angles, list) or not angles:
+        return None
+    if not all(angle is None or type(angle) in (int, float) for angle in angles):
+        raise InputError("The model's angles must be numbers; the folder was changed by hand.")
+    return np.radians([np.inf if angle is None else angle for angle in angles])
 
 
 def plain_cone(cone: Cone) -> dict[str, Any]:

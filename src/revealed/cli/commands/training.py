@@ -83,7 +83,7 @@ def train(
 
 
 def _by_name(certificate: Any, unknown: tuple[Limit, ...]) -> Any:
-    """What is told of learned limits, by the names that the planner has for them."""
+    """The certificate of learned limits, by the names that the planner has for them."""
     names = [f"the limit {limit.name!r}" for limit in unknown]
     return replace(certificate, limits=replace(certificate.limits, names=names))
 

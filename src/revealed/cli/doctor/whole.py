@@ -6,7 +6,7 @@ Letters: B samples, n variables, m rows.
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +28,43 @@ def check_whole(case: Case, feasible: np.ndarray) -> list[Finding]:
     if not case.plan.integers:
         return []
     rows = np.flatnonzero(feasible)
-    between = _between(case, rows)
-    found = _relaxed(case, between) if not case.plan.is_whole else _exact(case, rows, between)
+    misled = _misled(case, rows)
+    found = _exact(case, rows, misled) if case.plan.is_whole else _relaxed(case, misled)
     return [*_fractions(case), *found]
+
+
+class Misled(NamedTuple):
+    """Decisions that the relaxation explains badly."""
+
+    of: int
+    """Decisions that were looked at."""
+    between: np.ndarray
+    """Those that are no corner of the relaxation."""
+    free: np.ndarray
+    """Those that are at bounds only, at a distance from every row."""
+
+    def __bool__(self) -> bool:
+        return bool(self.between.size or self.free.size)
+
+    @property
+    def sentence(self) -> str:
+        """In words, after `misleads`."""
+        parts = []
+        if self.between.size:
+            parts.append(
+                f"{self._share(self.between)} no corner of the relaxation, so only costs that rank "
+                "several corners equal explain them"
+            )
+        if self.free.size:
+            parts.append(
+                f"{self._share(self.free)} at a distance from every row, so the relaxation "
+                "explains what they leave out by its own cost alone, as if there were room for it"
+            )
+        return f"{'; '.join(parts)}."
+
+    def _share(self, rows: np.ndarray) -> str:
+        are = "is" if len(rows) == 1 else "are"
+        return f"{len(rows):,} of {self.of:,} decisions ({len(rows) / self.of:.0%}) {are}"
 
 
 def _fractions(case: Case) -> list[Finding]:
@@ -59,16 +93,18 @@ def _fractions(case: Case) -> list[Finding]:
     ]
 
 
-def _exact(case: Case, rows: np.ndarray, between: np.ndarray | None) -> list[Finding]:
+def _exact(case: Case, rows: np.ndarray, misled: Misled) -> list[Finding]:
     """What is learned where decisions stay whole."""
     plan, told = case.plan, _kinds(case.plan)
-    reached = _reached(plan[rows], case.decisions[rows])
-    slack = [name for name, share in zip(plan.inequalities, reached, strict=True) if not share]
+    slack: list[str] = []
+    if rows.size:
+        reached = np.asarray(_active(plan[rows], case.decisions[rows]).any(axis=0))
+        slack = [name for name, there in zip(plan.inequalities, reached, strict=True) if not there]
     what = (
         f"{told} What is learned are costs under which each decision is the best of all whole "
         "ones: the solver of the plan (HiGHS) is asked for better ones until it finds none."
     )
-    if slack and rows.size:
+    if slack:
         what += (
             f" {count(len(slack), 'row is', 'rows are')} never reached exactly ({some(slack)}); "
             "what these rule out teaches too."
@@ -79,28 +115,18 @@ def _exact(case: Case, rows: np.ndarray, between: np.ndarray | None) -> list[Fin
         "for costs under which decisions are the best even with fractions allowed, and misses "
         "those under which they are the best of the whole ones only."
     )
-    if between is not None and between.size:
-        share = len(between) / max(len(rows), 1)
-        advice += (
-            f" It would mislead here: {len(between):,} of {len(rows):,} decisions ({share:.0%}) "
-            "are no corner of it, so only costs that rank several corners equal explain them."
-        )
-        details["not_a_corner"] = len(between)
+    if misled:
+        advice += f" It would mislead here: {misled.sentence}"
+    details |= {"not_a_corner": len(misled.between), "at_no_row": len(misled.free)}
     return [Finding(Severity.NOTE, "whole", what, advice, details=details), *_pace(case, rows)]
 
 
-def _relaxed(case: Case, between: np.ndarray | None) -> list[Finding]:
+def _relaxed(case: Case, misled: Misled) -> list[Finding]:
     """What is lost where the relaxation was asked for."""
     told = _kinds(case.plan)
-    misled = between is not None and between.size > 0
     what = f"{told} With --relax, costs are learned and decisions predicted as if it were not so."
     if misled:
-        assert between is not None
-        what += (
-            f" That misleads: {count(len(between), 'decision is', 'decisions are')} no corner of "
-            "the relaxation, and only costs that rank several corners equal explain "
-            f"{'it' if len(between) == 1 else 'them'}."
-        )
+        what += f" That misleads: {misled.sentence}"
     return [
         Finding(
             Severity.WARNING if misled else Severity.NOTE,
@@ -108,7 +134,7 @@ def _relaxed(case: Case, between: np.ndarray | None) -> list[Finding]:
             what,
             "Without --relax decisions stay whole. Rounding a fractional decision may break the "
             "plan or cost more.",
-            case.named(between) if misled and between is not None else (),
+            case.named(np.union1d(misled.between, misled.free)),
         )
     ]
 
@@ -119,25 +145,28 @@ def _kinds(plan: Plan) -> str:
     low, high = (np.atleast_2d(bound) for bound in (plan.rows.lb, plan.rows.ub))
     switch = int((at & (low >= 0).all(axis=0) & (high <= 1).all(axis=0)).sum())
     n, total = int(at.sum()), len(plan.variables)
-    kinds = f", {'all' if switch == n else switch} of them 0 or 1" if switch else ""
+    which = "" if n == 1 else f"{'all' if switch == n else switch} of them "
+    kinds = f", {which}0 or 1" if switch else ""
     return f"{n} of {count(total, 'variable')} must be whole numbers{kinds}."
 
 
-def _reached(plan: Plan, X: np.ndarray) -> np.ndarray:
-    """(m,) share of the decisions (B, n) in which each inequality holds with equality."""
-    if not len(X):
-        return np.zeros(plan.rows.ub_rows.shape[0])
-    return read_active_set(plan.rows, X, FRACTION).row_active.mean(axis=0)
+def _active(plan: Plan, X: np.ndarray) -> np.ndarray:
+    """(B, m) whether each inequality holds with equality in decisions (B, n)."""
+    return read_active_set(plan.rows, X, FRACTION).row_active
 
 
-def _between(case: Case, rows: np.ndarray) -> np.ndarray | None:
-    """Decisions that are no corner of the relaxation; None where that is too large to tell."""
+def _misled(case: Case, rows: np.ndarray) -> Misled:
+    """Which of the decisions in these rows the relaxation explains badly; none of those that are
+    too large to tell."""
     from .decisions import corners
 
-    if not rows.size:
-        return np.zeros(0, int)
-    figures = corners(case, rows)
-    return None if figures is None else rows[figures[:, 0] > figures[:, 1]]
+    none = np.zeros(0, int)
+    figures = corners(case, rows) if rows.size else None
+    between = none if figures is None else rows[figures[:, 0] > figures[:, 1]]
+    free = none
+    if rows.size and case.plan.inequalities and not case.plan.equalities:
+        free = rows[~_active(case.plan[rows], case.decisions[rows]).any(axis=1)]
+    return Misled(len(rows), between, np.setdiff1d(free, between))
 
 
 def _pace(case: Case, rows: np.ndarray) -> list[Finding]:
@@ -163,7 +192,7 @@ def _pace(case: Case, rows: np.ndarray) -> list[Finding]:
             "slow-solver",
             f"The solver takes about {middle:.1f} s for one decision (of {len(took)} tried"
             + (f", {stopped} did not end in {TRIAL_S:g} s" if stopped else "")
-            + "). A fit asks it some twenty times for each sample.",
+            + "). A fit asks it some tens of times for each sample.",
             "Expect the fit to take long: begin with fewer samples, give rows that cut off "
             "fractions, or learn for the relaxation with --relax.",
             details={"seconds": middle, "stopped": stopped},

@@ -73,7 +73,7 @@ def _whole_changes(problem: IntegerProgram, costs: np.ndarray, decisions: np.nda
     """(B,) as `stable_changes`: where all entries are at a bound, |x - x*|_1 is linear in x, and
     moving every cost against the decision is the same as asking for a margin."""
     lb, ub = (np.broadcast_to(bound, decisions.shape) for bound in (problem.lb, problem.ub))
-    low, high = alike(decisions, lb), alike(decisions, ub)
+    low, high = (alike(decisions, bound) & np.isfinite(bound) for bound in (lb, ub))
     there = np.flatnonzero((low | high).all(axis=1))
     changes = np.full(len(decisions), np.nan)
     away = np.where(high[there], 1.0, -1.0) * ~(low & high)[there]

@@ -2,10 +2,10 @@
 // One model, one chosen sample, one context that may be moved away from what was observed.
 const state = { model: null, sample: null, answer: null, context: {}, shown: [], asked: 0, other: null, size: 0 };
 const WORDS = {
-  cost: { one: "cost", all: "Predicted costs", costs: "costs", sign: "+", best: "cheapest", excess: "what was observed costs above the cheapest",
+  cost: { one: "cost", all: "Predicted costs", costs: "costs", sign: "+", best: "cheapest", excess: "extra cost of the observed decision",
     near: "The next best decisions under the predicted costs, and what they would cost more.",
-    endless: "No best decision: the total cost falls without limit", scale: "cheap to dear, as predicted" },
-  value: { one: "value", all: "Predicted values", costs: "values", sign: "−", best: "best", excess: "what was observed is worth below the best",
+    endless: "No best decision: the total cost falls without limit", scale: "cheap to expensive, as predicted" },
+  value: { one: "value", all: "Predicted values", costs: "values", sign: "−", best: "best", excess: "value that the observed decision leaves",
     near: "The next best decisions under the predicted values, and what they would be worth less.",
     endless: "No best decision: the total value grows without limit", scale: "worth little to worth much, as predicted" },
 };
@@ -68,7 +68,7 @@ function listSamples() {
       element("span", { class: "name" }, shortened(sample.name, 22)));
     if (sample.held) item.append(element("span", { class: "mark", title: "held out: the model did not learn from it" }, "held"));
     item.append(element("span", { class: sample.repeated ? "hit" : "miss" }, sample.repeated ? "✓" : "✗"));
-    item.title = `${sample.name}: ${sample.repeated ? "the model repeats this decision" : "the model decides otherwise"}`;
+    item.title = `${sample.name}: ${sample.repeated ? "prediction matches" : "prediction differs"}`;
     item.addEventListener("click", () => choose(number));
     list.append(item);
   });
@@ -172,7 +172,7 @@ function show() {
   const doubt = answer.proved ? "" : `: the ${words().best} found in time, not proved to be it`;
   verdict.textContent = answer.impossible ? "No decision meets these limits" :
     !answer.solved ? (answer.stopped ? "No decision was found in time" : words().endless) :
-      (answer.repeated ? `The model decides as was observed ${other}` : `The model decides otherwise ${other}`) + doubt;
+      (answer.repeated ? `Prediction matches ${other}` : `Prediction differs ${other}`) + doubt;
   const changed = answer.predicted ? answer.predicted.filter((value, j) => !same(value, sample.observed[j])).length : null;
   $("figures").replaceChildren(
     told(amount(answer.distance), `distance of the ${words().costs} from explaining what was observed`),

@@ -182,5 +182,7 @@ def _ordered(decisions: np.ndarray, cost: np.ndarray, best: np.ndarray) -> list[
     for x in decisions:
         if np.isfinite(x).all() and not _same(x, best):
             extra = float(cost @ (x - best))
-            kept.setdefault(np.round(x, 6).tobytes(), {"decision": x.tolist(), "extra": extra})
+            kept.setdefault(
+                (np.round(x, 6) + 0.0).tobytes(), {"decision": x.tolist(), "extra": extra}
+            )
     return sorted(kept.values(), key=lambda item: item["extra"])[:ALTERNATIVES]

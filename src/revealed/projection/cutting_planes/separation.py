@@ -112,8 +112,8 @@ def _audit(
 
     Once for each problem it is asked about a few costs drawn at random: its answers, and the
     observed decisions, must not contradict each other. Once for each decision about costs g, under
-    which nothing is as cheap as the observed one, and about -g, under which anything is cheaper. And
-    again about p with a little more of g, under which the observed decision is still the best, where
+    which nothing is as cheap as the observed one, and about -g, under which all others are. And
+    again about p with a little more of g, under which the observed one is still the best, where
     the function answered p with another decision, or is `NEW`.
     """
     problem: Any = kind.problem
