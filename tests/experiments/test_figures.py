@@ -16,6 +16,7 @@ from revealed_experiments.bench.epochs import pyepo
 from revealed_experiments.bench.integer import names as whole
 from revealed_experiments.bench.integer import page as integer
 from revealed_experiments.bench.learning import margins
+from revealed_experiments.bench.limits import page as limits
 from revealed_experiments.bench.minimum import page as minimum
 from revealed_experiments.bench.noise import page as noise
 from revealed_experiments.bench.portfolio import command as portfolio
@@ -28,6 +29,7 @@ RESULTS = ROOT / "experiments/results"
 BENCHMARKS = (ROOT / "experiments/README.md").read_text("utf-8")
 WRITTEN = {
     "integer": (integer.make_page, "docs/integer_results.md"),
+    "limits": (limits.make_page, "docs/unknown_limits.md"),
     "margins": (margins.make_page, "docs/margins.md"),
     "minimum": (minimum.make_page, "docs/pocs.md"),
     "noise": (noise.make_page, "docs/noise.md"),
