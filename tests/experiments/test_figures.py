@@ -13,6 +13,7 @@ import pytest
 
 from revealed_experiments.bench.epochs import command as epochs
 from revealed_experiments.bench.epochs import pyepo
+from revealed_experiments.bench.integer import page as integer
 from revealed_experiments.bench.learning import margins
 from revealed_experiments.bench.minimum import page as minimum
 from revealed_experiments.bench.noise import page as noise
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "experiments/results"
 BENCHMARKS = (ROOT / "experiments/README.md").read_text("utf-8")
 WRITTEN = {
+    "integer": (integer.make_page, "docs/integer_results.md"),
     "margins": (margins.make_page, "docs/margins.md"),
     "minimum": (minimum.make_page, "docs/pocs.md"),
     "noise": (noise.make_page, "docs/noise.md"),
