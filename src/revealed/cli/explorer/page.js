@@ -4,9 +4,11 @@ const state = { model: null, sample: null, answer: null, context: {}, shown: [],
 const WORDS = {
   cost: { one: "cost", all: "Predicted costs", costs: "costs", sign: "+", excess: "what was observed costs above the cheapest",
     near: "The next best decisions under the predicted costs, and what they would cost more.",
+    some: "Some decisions that cost little more under the predicted costs. There may be cheaper ones: this plan is too large to look at all.",
     endless: "No best decision: the total cost falls without limit", scale: "cheap to dear, as predicted" },
   value: { one: "value", all: "Predicted values", costs: "values", sign: "−", excess: "what was observed is worth below the best",
     near: "The next best decisions under the predicted values, and what they would be worth less.",
+    some: "Some decisions worth little less under the predicted values. There may be better ones: this plan is too large to look at all.",
     endless: "No best decision: the total value grows without limit", scale: "worth little to worth much, as predicted" },
 };
 const words = () => WORDS[state.model.maximize ? "value" : "cost"];
@@ -205,7 +207,7 @@ function difference(decision) {
 }
 function showAlternatives() {
   const list = $("alternatives"), { answer, sample, model } = state;
-  $("near").textContent = words().near;
+  $("near").textContent = answer.alternatives_proved ? words().near : words().some;
   list.replaceChildren();
   answer.alternatives.forEach((other, place) => {
     const item = element("li", {}, element("b", {}, `${words().sign}${amount(Math.max(other.extra, 0))}  `), difference(other.decision));
@@ -218,7 +220,7 @@ function showAlternatives() {
     }
     list.append(item);
   });
-  if (!answer.alternatives.length) list.append(element("li", {}, "none was found"));
+  if (!answer.alternatives.length) list.append(element("li", {}, answer.alternatives_proved ? "there is no other corner" : "none was found"));
 }
 function showCosts() {
   const { model, sample, answer } = state;

@@ -16,12 +16,11 @@ from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
 from ...projection import project
 from ..store import FittedModel, Samples
+from .alternatives import next_best
 from .controls import Controls
 from .places import drawing_of
 
 ALTERNATIVES = 5
-MOST_TRIED = 60
-"""Entries of a decision that are forbidden in turn to find its alternatives."""
 
 
 class Explorer:
@@ -94,11 +93,19 @@ class Explorer:
             "solved": best is not None,
             "impossible": status is SolveStatus.INFEASIBLE,
             "predicted": None if best is None else best.tolist(),
-            "alternatives": []
-            if problem is None or best is None
-            else _alternatives(problem, costs[0], best),
+            **self._alternatives(problem, costs[0], best),
         }
         return view if b is None else view | self._beside(costs, problem, best, b)
+
+    def _alternatives(
+        self, problem: LinearProgram | None, cost: np.ndarray, best: np.ndarray | None
+    ) -> dict[str, Any]:
+        """Other decisions, the best first, and whether these are proved to be the next best."""
+        if problem is None or best is None:
+            return {"alternatives": [], "alternatives_proved": False}
+        others = next_best(problem, cost, best, ALTERNATIVES, self.samples.decisions)
+        found = [{"decision": x.tolist(), "extra": extra} for x, extra in others.found]
+        return {"alternatives": found, "alternatives_proved": others.proved}
 
     def _beside(
         self, costs: np.ndarray, problem: LinearProgram | None, best: np.ndarray | None, b: int
@@ -130,23 +137,3 @@ class Explorer:
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(alike(one, other).all())
-
-
-def _alternatives(
-    problem: LinearProgram, cost: np.ndarray, best: np.ndarray
-) -> list[dict[str, Any]]:
-    """The next best decisions: the optimum with one of its entries made dear, each in turn."""
-    lower = np.atleast_2d(problem.lb)[0]
-    used = np.flatnonzero(np.abs(best - np.minimum(np.abs(lower), np.abs(best))) > SAME)
-    used = used[np.argsort(-np.abs(best[used]), kind="stable")][:MOST_TRIED]
-    if not used.size:
-        return []
-    dear = np.repeat(cost[None], len(used), axis=0)
-    dear[np.arange(len(used)), used] += 1e3 * (1.0 + np.abs(cost).max())
-    found = problem[np.zeros(len(used), int)].solve(dear)
-    kept: dict[bytes, dict[str, Any]] = {}
-    for x, fine in zip(np.asarray(found.x), np.asarray(found.optimal), strict=True):
-        if fine and not _same(x, best):
-            extra = float(cost @ (x - best))
-            kept.setdefault(np.round(x, 6).tobytes(), {"decision": x.tolist(), "extra": extra})
-    return sorted(kept.values(), key=lambda item: item["extra"])[:ALTERNATIVES]
