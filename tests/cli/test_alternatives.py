@@ -37,7 +37,9 @@ def mixture(rng):
 
 PROBLEMS = {
     "a polytope": lambda rng: rv.LinearProgram(
-        A_ub=rng.uniform(0.1, 1.0, (3, 4)), b_ub=rng.uniform(1.0, 2.0, 3), ub=[1.0, 2.0, np.inf, 3.0]
+        A_ub=rng.uniform(0.1, 1.0, (3, 4)),
+        b_ub=rng.uniform(1.0, 2.0, 3),
+        ub=[1.0, 2.0, np.inf, 3.0],
     ),
     "degenerate": mixture,
     "a knapsack": lambda rng: rv.problems.knapsack(rng.uniform(1.0, 3.0, (1, 6)), [5.0]),

@@ -14,7 +14,10 @@ from ...optimality.infeasible import settle
 from ...optimality.rounding import read_rounded
 from ...problems.linear import in_parts
 from ..doctor.feasibility import broken_constraint
+from ..doctor.finding import Severity
+from ..doctor.limits import check_limits
 from ..tables import Skipped
+from .case import case_of
 from .dossier import Dossier
 from .reading import Reading
 
@@ -27,26 +30,35 @@ class Cleaned(NamedTuple):
     """(n,) how far decisions may be off; None where they are exact."""
     rounded: str
     """What was assumed about it, in words; empty where nothing was."""
+    warning: str = ""
+    """Where half of the decisions or more break the plan; empty elsewhere."""
 
 
 def cleaned(dossier: Dossier, how: Reading, *, refuse: bool = True) -> Cleaned:
     """Undo rounding and deal with infeasible decisions as `how` says. The doctor does not `refuse`
-    them: it has more to say."""
+    them, nor leave them out or repair them where they are half of all: it has more to say."""
     tol = how.tol
     n = len(dossier.plan.variables)
     if isinstance(tol, list) and len(tol) != n:
         raise InputError(f"The precision kept with the model is of {len(tol)} variables, not {n}.")
     found = read_rounded(dossier.plans.problem, dossier.decisions, tol, tol=SAME)
-    notes = [*dossier.notes, *([found.sentence] if found.sentence else [])]
-    dossier = replace(dossier, decisions=found.decisions, notes=tuple(notes))
+    dossier = replace(dossier, decisions=found.decisions)
     bad = np.flatnonzero(~(_violation(dossier) <= SAME))
-    if bad.size and how.infeasible == "repair":
+    many, warning = 2 * len(bad) >= len(dossier), ""
+    if bad.size and many and refuse and how.infeasible != "refuse":
+        warning = _warning(dossier, bad, how)
+    if bad.size and many and not refuse:
+        pass
+    elif bad.size and how.infeasible == "repair":
         dossier = _repaired(dossier, bad)
     elif bad.size and how.infeasible == "skip":
+        found = found.keep(np.setdiff1d(np.arange(len(dossier)), bad))
         dossier = _skipped(dossier, bad)
     elif bad.size and refuse:
         _refuse(dossier, bad)
-    return Cleaned(dossier, found.half_unit, found.sentence)
+    if found.sentence:
+        dossier = replace(dossier, notes=(*dossier.notes, found.sentence))
+    return Cleaned(dossier, found.half_unit, found.sentence, warning)
 
 
 def _violation(dossier: Dossier) -> np.ndarray:
@@ -56,12 +68,32 @@ def _violation(dossier: Dossier) -> np.ndarray:
     return found
 
 
+def _warning(dossier: Dossier, bad: np.ndarray, how: Reading) -> str:
+    """What it means that half of the decisions or more break the plan."""
+    done = "moved to others" if how.infeasible == "repair" else "left out"
+    return (
+        f"{len(bad):,} of {count(len(dossier), 'decision')} break the plan and are {done}: more "
+        "likely the plan is not the one they were made for. "
+        f"{_likely(dossier, bad) or '`revealed doctor` with the same files says more.'}"
+    )
+
+
+def _likely(dossier: Dossier, bad: np.ndarray) -> str:
+    """Limits that the plan does not have right, as the doctor says it; empty if none is known."""
+    feasible = np.ones(len(dossier), bool)
+    feasible[bad] = False
+    found = [f for f in check_limits(case_of(dossier), feasible) if f.severity is Severity.ERROR]
+    return " ".join(f"{finding.what} {finding.advice}" for finding in found[:1])
+
+
 def _refuse(dossier: Dossier, bad: np.ndarray) -> None:
     """Refuse decisions that break the plan, with the place of the first."""
+    likely = _likely(dossier, bad)
     raise InputError(
         f"{dossier.where_decision(int(bad[0]))}: the decision breaks the plan: "
         f"{_broken(dossier, bad[0])}. Broken by {len(bad):,} of "
         f"{count(len(dossier), 'decision')}; `revealed doctor` with the same files says more. "
+        f"{likely}{' ' * bool(likely)}"
         "--infeasible skip leaves such rows out, --infeasible repair takes the nearest decision "
         "that obeys."
     )
@@ -87,7 +119,8 @@ def _skipped(dossier: Dossier, bad: np.ndarray) -> Dossier:
     if len(bad) == len(dossier):
         raise InputError(
             f"Every decision breaks the plan, so that none is left: the first, "
-            f"{_broken(dossier, int(bad[0]))}. `revealed doctor` with the same files says more."
+            f"{_broken(dossier, int(bad[0]))}. "
+            f"{_likely(dossier, bad) or '`revealed doctor` with the same files says more.'}"
         )
     left_out = [
         Skipped(

@@ -17,7 +17,7 @@ from .baselines import baselines
 from .cleaning import cleaned
 from .dossier import Dossier, add_files, read_dossier
 from .explanation import tell_without_decision
-from .headline import tell_baselines, tell_figures
+from .headline import tell_baselines, tell_figures, unconvincing
 from .judging import fingerprint, judge
 from .options import number, signed, whole
 from .ranges import ranges_of
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     """Fit, judge, save; 1 if the fit did not converge or a projection missed its tolerance."""
     replaced = check_target(args.out)
     how = reading_of(args)
-    dossier, half_unit, _ = cleaned(read_dossier(args), how)
+    dossier, half_unit, _, warning = cleaned(read_dossier(args), how)
     learn, held = dossier.split(args.holdout, args.seed)
     began = time.perf_counter()
     trained = train(dossier, learn, args)
@@ -126,6 +126,7 @@ def run(args: argparse.Namespace) -> int:
     shown = held if held.size else learn
     facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])
     save_model(model, args.out)
+    facts["warnings"] = [*([warning] if warning else []), *unconvincing(facts)]
     if args.json:
         output = {"model": str(args.out), "replaced": replaced, "limits": dossier.plain_limits()}
         tell_json(output | dossier.plain_assumed() | facts)
@@ -182,10 +183,12 @@ def _tell(
         f"{facts['seconds']:.1f} s. {facts['certificate']}",
     )
     if not facts["converged"]:
-        tell("", f"Allow more with --max-iter {max(2 * args.max_iter, 1)}.")
+        tell("", f"Allow more with --max-iter {max(500, 4 * args.max_iter)}.")
     for heading, name in (("Seen", "seen"), ("Held out", "held")):
         tell_figures(heading, facts[name], words_for(plan))
     tell_baselines(facts["baselines"], words_for(plan))
+    for warning in facts["warnings"]:
+        tell("Warning", warning)
     words = words_for(plan)
     empty = facts["seen"]["without_decision"] + facts["held"]["without_decision"]
     tell_without_decision(empty, words.costs, words.endless)

@@ -12,11 +12,13 @@ from ...errors import InputError
 from ...metrics.sameness import SAME
 from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
-from ..plans import Plan, read_limits
+from ..doctor.finding import some
+from ..plans import Plan, empty_limits, read_limits
+from ..store import FittedModel
 from ..tables import Bad, Skipped, Table
 from .explanation import tell_without_decision
 from .ranges import Outside, far_outside
-from .reading import refuse_other_units
+from .reading import missing_units, refuse_other_units
 from .telling import tell, tell_json, waiting
 from .words import words_for
 
@@ -69,12 +71,14 @@ def run(args: argparse.Namespace) -> int:
         limits = read_limits(file, model.plan, model.limits, bad)
     good = np.setdiff1d(np.arange(len(Z)), [*(bad or ())])
     costs = model.costs(Z[good])
-    values, missing, impossible, broken = costs * model.plan.sign, 0, 0, 0
+    values, missing, broken = costs * model.plan.sign, 0, 0
+    impossible = np.zeros(0, int)
     if not args.costs:
         problem = model.plan_of(None if limits is None else limits[good]).problem
         values, status = _decide(problem, costs, quiet=args.json)
+        values = without_last_bits(values)
         missing = int(np.isnan(values).any(axis=1).sum())
-        impossible = int((status == SolveStatus.INFEASIBLE).sum())
+        impossible = good[status == SolveStatus.INFEASIBLE]
         broken = _fractions(model.plan, values)
     key = None
     if model.key is not None and model.key in table.text:
@@ -88,15 +92,17 @@ def run(args: argparse.Namespace) -> int:
         for o in far_outside(model.features, Z[good], model.training)
     ]
     unseen = model.features.unseen_parts(table)
+    notes = _assumed(model, table, limits, good)
     if args.json:
         tell_json(
             {
                 "written": str(args.out),
                 "rows": len(Z),
                 "without_decision": missing,
-                "impossible": impossible,
+                "impossible": len(impossible),
+                "impossible_rows": [_named(table, model.key, row) for row in impossible],
                 "with_fractions": broken,
-                "assumed": list(table.notes),
+                "assumed": notes,
                 "skipped": [row.plain() for row in skipped],
                 "extrapolated": [o._asdict() | {"place": table.where(o.row)} for o in outside],
                 "unseen": unseen,
@@ -107,12 +113,25 @@ def run(args: argparse.Namespace) -> int:
             "Written",
             f"{count(len(Z), 'cost vector' if args.costs else 'decision')} to {args.out}.",
         )
-        for note in table.notes:
+        for note in notes:
             tell("Assumed", note)
         _tell_skipped(skipped)
         _tell_outside(table, outside, unseen)
-        _tell_decisions(model.plan, missing, impossible, broken)
+        names = [_named(table, model.key, row) for row in impossible]
+        _tell_decisions(model.plan, missing, names, broken)
     return 1 if missing else 0
+
+
+def without_last_bits(decisions: np.ndarray) -> np.ndarray:
+    """Decisions (B, n) to 12 figures: 754.4 where a solver's last bits make 754.4000000000001."""
+    size = np.abs(decisions)
+    known = np.isfinite(decisions) & (size > 0)
+    places = 11 - np.floor(np.log10(size, where=known, out=np.zeros_like(size)))
+    unit = 10.0 ** np.clip(places, -300, 300)
+    exact = unit >= 1.0  # a negative power of ten is no number in binary
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.where(exact, np.round(decisions * unit) / unit, decisions)
+    return np.where(known & np.isfinite(rounded), rounded, decisions)
 
 
 def _tell_skipped(skipped: list[Skipped]) -> None:
@@ -145,13 +164,30 @@ def _tell_outside(table: Table, outside: list[Outside], unseen: dict[str, int]) 
         )
 
 
-def _tell_decisions(plan: Plan, missing: int, impossible: int, broken: int) -> None:
+def _assumed(
+    model: FittedModel, table: Table, limits: np.ndarray | None, good: np.ndarray
+) -> list[str]:
+    """What was assumed about the contexts: how they are written, and what empty cells count as."""
+    notes = [*table.notes, *missing_units(model.training, table)]
+    if limits is not None:
+        notes += empty_limits(model.plan, model.limits, limits, table.where, good)
+    return notes
+
+
+def _named(table: Table, key: str | None, row: int) -> str:
+    """A row as people call it, with its place."""
+    word = table.text[key][row] if key in table.text else ""
+    return f"{table.where(row)}{f' ({word})' if word else ''}"
+
+
+def _tell_decisions(plan: Plan, missing: int, impossible: list[str], broken: int) -> None:
     words = words_for(plan)
-    tell_without_decision(missing - impossible, words.costs, words.endless)
+    tell_without_decision(missing - len(impossible), words.costs, words.endless)
     if impossible:
         tell(
             "Note",
-            f"{count(impossible, 'context has', 'contexts have')} limits that no decision meets.",
+            f"{count(len(impossible), 'context has', 'contexts have')} limits that no decision "
+            f"meets: {some(impossible)}.",
         )
     if missing:
         tell("", "Their rows are empty.")
@@ -173,7 +209,7 @@ def _decide(
     problem: LinearProgram, costs: np.ndarray, *, quiet: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """(B, n) decisions, NaN where there is none of minimum cost, and the (B,) status of each."""
-    blocks = [slice(k, k + BLOCK) for k in range(0, len(costs), BLOCK)]
+    blocks = [slice(k, k + BLOCK) for k in range(0, max(len(costs), 1), BLOCK)]
     decided, status = [], []
     with waiting("Deciding", len(blocks), quiet=quiet or len(blocks) == 1) as step:
         for k, part in enumerate(blocks):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -61,7 +61,8 @@ class _Search:
 
     def __init__(self, problem: LinearProgram, cost: np.ndarray) -> None:
         self._n = problem.n_variables
-        eq, ub = problem.eq_rows.matrix(0), problem.ub_rows.matrix(0)
+        eq: Any = problem.eq_rows.matrix(0)
+        ub: Any = problem.ub_rows.matrix(0)
         b_eq, b_ub, lb, high = (
             np.atleast_2d(part)[0] for part in (problem.b_eq, problem.b_ub, problem.lb, problem.ub)
         )

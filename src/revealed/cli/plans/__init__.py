@@ -3,6 +3,7 @@
 from .catalogue import from_catalogue
 from .limits import (
     Limit,
+    empty_limits,
     find_limits,
     limit_names,
     planned,
@@ -16,6 +17,7 @@ from .read import read_plan
 __all__ = [
     "Limit",
     "Plan",
+    "empty_limits",
     "find_limits",
     "from_catalogue",
     "limit_names",
