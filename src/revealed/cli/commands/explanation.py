@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 CHANGES = 2
 """Entries of a cheaper decision that are shown, so that a line holds them."""
 
+TENTHS = 10
+"""Decisions from which on a tenth of them is one at least."""
 EFFECTS = 24
 """Effects that are shown: a list of a thousand is not read."""
 
@@ -179,11 +181,14 @@ def _tell_sensitivity(explanation: Explanation) -> None:
     if not finite.size:
         return
     low, middle, high = np.percentile(finite, [10, 50, 90])
+    tenths = (
+        f"; the most fragile tenth changes at {_short(max(low, 0.0))} or less, the firmest tenth "
+        f"only above {_short(high)}"
+    )
     tell(
         "Sensitivity",
         f"Half of the explained decisions stay the {words.best} while no {words.cost} changes by "
-        f"more than {_short(middle)}; the most fragile tenth changes at "
-        f"{_short(max(low, 0.0))} or less, the firmest tenth only above {_short(high)}. The margin "
+        f"more than {_short(middle)}{tenths if finite.size >= TENTHS else ''}. The margin "
         f"of the fit was {margin:g}. --sample NAME shows the range of each {words.cost}.",
     )
 

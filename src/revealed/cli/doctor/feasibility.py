@@ -17,7 +17,7 @@ FACTORS = (1000.0, 100.0, 60.0, 24.0, 10.0, 12.0, 2.20462)
 LISTED = 100
 """Decisions of which it is said what they break."""
 ALIKE = 3
-"""Rows from which on a swap of columns that explains them is no accident."""
+"""Different decisions from which on a swap of columns that explains them is no accident."""
 SWAPS = 120
 """Variables up to which all pairs are tried for a swap of columns."""
 
@@ -31,21 +31,24 @@ def check_feasibility(case: Case) -> tuple[np.ndarray, list[Finding]]:
         return feasible, []
     worst = bad[np.argsort(-violation[bad], kind="stable")]
     found = []
-    for cause in (_impossible, _other_units, _column_units, _swapped):
+    unit = _rounding(case, worst)
+    slips = (_other_units, _column_units, _swapped) if unit is None else ()
+    for cause in (_impossible, *slips):
         finding = cause(case, worst)
         if finding is not None:
             found.append(finding)
-    return feasible, [*found, _infeasible(case, worst, violation)]
+    return feasible, [*found, _infeasible(case, worst, violation, unit)]
 
 
-def _infeasible(case: Case, worst: np.ndarray, violation: np.ndarray) -> Finding:
+def _infeasible(
+    case: Case, worst: np.ndarray, violation: np.ndarray, unit: float | None
+) -> Finding:
     lines = [broken_constraint(case.plan[[b]], case.decisions[b]) for b in worst[:LISTED]]
     b = int(worst[0])
     what = (
         f"{count(len(worst), 'decision breaks', 'decisions break')} the constraints: "
         f"{some(case.named(worst))}. The worst, {case.samples[b]}: {lines[0]}."
     )
-    unit = _rounding(case, worst)
     files = "decisions and plan" if case.limits is None else "decisions, plan and limits"
     ways = (
         "`revealed fit` leaves them out with --infeasible skip, and takes the nearest decisions "
@@ -193,7 +196,7 @@ def _swapped(case: Case, bad: np.ndarray) -> Finding | None:
     """A pair of columns whose exchange makes several infeasible decisions feasible, and none of
     the others infeasible: of a single decision, some exchange nearly always does the first."""
     problem, n = case.plan[bad[:20]].problem, case.plan.problem.n_variables
-    if n > SWAPS or len(bad) < ALIKE:
+    if n > SWAPS or len(np.unique(case.decisions[bad], axis=0)) < ALIKE:
         return None
     good = np.setdiff1d(np.arange(len(case.decisions)), bad)
     good = good[np.linspace(0, len(good) - 1, min(len(good), LISTED)).astype(int)]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._common.words import count
+from ...optimality.precision import precision_of
 from ...problems.solution import SolveStatus
 from ..plans import Plan, limit_names
 from .finding import SHOWN, Case, Finding, Severity, some
@@ -122,10 +123,12 @@ def _settled(case: Case, feasible: np.ndarray, known: set[str]) -> list[Finding]
 def _constants(case: Case, feasible: np.ndarray) -> Iterator[Settled]:
     """Limits that are broken, or that nobody reaches, with the one number that decisions have."""
     plan, X = case.plan, case.decisions
-    names = limit_names(plan)
+    names, digits = limit_names(plan), precision_of(plan.problem, X)
+    half = 0.0 if digits is None else digits.half_unit
     called = {at[0]: name for name, at in names.items() if len(at) == 1}
     for part, value, own, beyond in _sides(plan, X):
         off = beyond > case.tol * (1.0 + np.abs(own))
+        rounding = _moved_by(plan, part, np.broadcast_to(half, X.shape))
         for i in map(int, np.flatnonzero(np.isfinite(own))):
             if (part, i) in case.limited or (part, i) not in called:
                 continue
@@ -135,12 +138,18 @@ def _constants(case: Case, feasible: np.ndarray) -> Iterator[Settled]:
                 continue
             looked = np.flatnonzero(off[:, i]) if broken else np.arange(len(X))
             usual, rows = _usual(value[looked, i], case.tol)
-            close = abs(usual - own[i]) <= case.tol * (1.0 + abs(own[i]))
+            close = abs(usual - own[i]) <= case.tol * (1.0 + abs(own[i])) + rounding[i]
             if rows < (FOLLOWS if broken else ALWAYS) * len(looked) or close:
                 continue
             found = Settled(called[part, i], usual, rows, float(own[i]), broken)
             if broken or (rows >= FEW and _is_extreme(beyond[:, i]) and _has_choice(case, i)):
                 yield found
+
+
+def _moved_by(plan: Plan, part: str, half: np.ndarray) -> np.ndarray:
+    """(m,) by how much rounding (B, n) may move what decisions make of each entry of a vector."""
+    rows = {"b_eq": plan.problem.eq_rows, "b_ub": plan.problem.ub_rows}.get(part)
+    return (half if rows is None else rows.magnitude.times(half)).max(axis=0, initial=0.0)
 
 
 def _usual(values: np.ndarray, tol: float) -> tuple[float, int]:
