@@ -4,7 +4,7 @@ Rational choice
 
 Households spend a budget on what they like best at the prices of the week. We see who they are,
 what everything cost and what they bought, and learn what a unit of each good is worth to whom. That
-tells what they would buy at prices nobody has ever paid; a regression on prices cannot.
+predicts what they would buy at prices never seen; a regression on prices cannot.
 
     maximize <u(z), x>   subject to   <prices, x> <= budget,   0 <= x <= 1
 """

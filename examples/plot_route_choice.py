@@ -2,8 +2,8 @@
 Route choice
 ============
 
-GPS traces tell which streets drivers took between their own origins and destinations. A table of
-streets tells what each is like. What is a set of traffic lights worth, in meters of detour? One
+GPS traces show which streets drivers took between their own origins and destinations. A table of
+streets describes each of them. What is a set of traffic lights worth, in meters of detour? One
 coefficient, that of length, is given as the unit; the others are learned and read in meters:
 cost of a street = length + w1 main road + w2 lights + w3 climb.
 """

@@ -33,7 +33,7 @@ X = problem.solve(times).x
 # Learn from 150 of them
 # ----------------------
 # The fit minimizes over the tours found so far, asks the solver whether the costs reached make
-# make another tour shorter, and ends when there is none.
+# another tour shorter, and ends when there is none.
 est = rv.InverseRegressor(problem, noise=0.5, ridge=1e-3, solver=rv.fit.LBFGS(tol=1e-2))
 est.fit(Z[:150], X[:150])
 print(est.certificate_)
@@ -50,12 +50,15 @@ usual = problem.solve(times[:150].mean(axis=0)[None]).x[0]
 print(f"the best tour of an average day: {100 * ((times[150:] @ usual).sum() / best - 1):.1f}%")
 
 # %%
-# Two days, as driven (gray) and as predicted.
-figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
+# Two of these days, as driven and as predicted.
+driven = {"color": "0.8", "lw": 6, "label": "driven"}
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.4), layout="constrained")
 for axis, day in zip(axes, (0, 1), strict=True):
-    for tour, style in ((X[150 + day], {"color": "0.8", "lw": 6}), (tours[day], {"lw": 2})):
+    for tour, style in ((X[150 + day], driven), (tours[day], {"lw": 2, "label": "predicted"})):
         order = rv.problems.tour_of(tour)
         loop = places[np.append(order, order[0])]
         axis.plot(*loop.T, marker="o", **style)
-    axis.set(title=f"day {day + 1}", xticks=[], yticks=[], aspect="equal")
+    shared = int((X[150 + day] * tours[day]).sum())
+    axis.set(title=f"{shared} of {nodes} roads as driven", xticks=[], yticks=[], aspect="equal")
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 plt.show()

@@ -74,7 +74,7 @@ def play() -> Scene:
     return Scene(maps, tracks, new[i], cost, paths, (above[0], above[1]), int(same.sum()))
 
 
-def told(scene: Scene) -> str:
+def described(scene: Scene) -> str:
     """The figures in the caption."""
     more = scene.excess[0]
     effort = f"{more:.3%}" if more >= 1e-5 else "less than 0.001%"
@@ -126,7 +126,7 @@ def write(folder: Path = IMAGES) -> str:
         picture = draw(scene, ink, soft)
         look = {"dpi": 120, "transparent": True, "pil_kwargs": {"optimize": True}}
         picture.savefig(folder / f"{name}.png", **look)
-    caption = told(scene)
+    caption = described(scene)
     (folder / "first.txt").write_text(caption + "\n", "utf-8")
     return caption
 

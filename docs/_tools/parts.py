@@ -37,6 +37,7 @@ PARTS = {
     "netlib.md": results.netlib_sentence,
     "gpu.md": results.gpu_table,
     "learning.md": results.learning_table,
+    "conformal.md": results.conformal_table,
     "headline.md": results.headline,
     "pages.md": results.own_pages,
     "benchmarks.md": results.benchmarks_readme,

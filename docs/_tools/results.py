@@ -224,3 +224,24 @@ def _lower(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         fenced ^= line.startswith("```")
         yield f"#{line}" if line.startswith("#") and not fenced else line
+
+
+def conformal_table() -> str:
+    """Coverage of conformal cones over simulated splits, and robust decisions beside plain ones."""
+    content = load("conformal")
+    rows = []
+    for kind, told in content["kinds"].items():
+        robust = told["robust"]
+        covered = [
+            f"{told[f'{level}']['coverage']:.1%} ± {told[f'{level}']['standard_error']:.1%}"
+            for level in content["settings"]["levels"]
+        ]
+        angles = [
+            f"{told[f'{level}']['median_angle']:.0f}°" for level in content["settings"]["levels"]
+        ]
+        saved = f"{robust['worst_robust'] - 1:+.0%}"
+        regret = f"{robust['regret_plain']:.1%} → {robust['regret_robust']:.1%}"
+        rows.append((kind, *covered, ", ".join(angles), saved, regret))
+    heads = [f"covered at level {level}" for level in content["settings"]["levels"]]
+    heads = ["decisions", *heads, "half-angles", "worst case", "true regret"]
+    return table(heads, rows, 5)

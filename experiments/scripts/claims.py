@@ -15,27 +15,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
-
-import revealed as rv
 from revealed.cli.commands.options import positive, whole
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/library"))
 
-from hostile_programs import Program, hostile, judged
-
-
-def claimed(program: Program) -> tuple[str, np.ndarray, float]:
-    """The status in words, the decision and its violation."""
-    if program.curved:
-        problem = rv.QuadraticProgram(Q=program.P, sense="min", **program.constraints)
-    else:
-        problem = rv.LinearProgram(**program.constraints)
-    found = problem.solve(program.c[None], threads=1)
-    x = found.x[0]
-    good = np.isfinite(x).all()
-    violation = float(problem.constraint_violation(x[None])[0]) if good else np.inf
-    return rv.SolveStatus(int(found.status[0])).name, x, violation
+from hostile_programs import claimed, hostile, judged
 
 
 def main() -> int:

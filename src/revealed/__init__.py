@@ -19,21 +19,28 @@ if TYPE_CHECKING:
     from . import importers as importers
     from . import losses as losses
     from . import metrics as metrics
+    from . import plot as plot
     from . import problems as problems
     from . import theory as theory
+    from .cli.doctor.python import diagnose as diagnose
     from .errors import InfeasibleDecisionError as InfeasibleDecisionError
     from .errors import InputError as InputError
     from .errors import MissingDependencyError as MissingDependencyError
+    from .errors import PartitionError as PartitionError
     from .errors import RevealedError as RevealedError
     from .errors import ShapeError as ShapeError
+    from .fit import ConformalDecisions as ConformalDecisions
     from .fit import InverseRegressor as InverseRegressor
     from .fit import InverseRegressorCV as InverseRegressorCV
+    from .fit import Run as Run
     from .fit import load as load
     from .importers import from_cvxpy as from_cvxpy
     from .importers import from_gurobi as from_gurobi
     from .importers import from_linprog as from_linprog
+    from .importers import from_milp as from_milp
     from .importers import from_networkx as from_networkx
     from .importers import from_pyepo as from_pyepo
+    from .importers import read_lp as read_lp
     from .importers import read_mps as read_mps
     from .losses import ProjectionLoss as ProjectionLoss
     from .optimality.cost_form import CostForm as CostForm
@@ -58,20 +65,24 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "cli.doctor.python": ("diagnose",),
     "errors": (
         "InfeasibleDecisionError",
         "InputError",
         "MissingDependencyError",
+        "PartitionError",
         "RevealedError",
         "ShapeError",
     ),
-    "fit": ("InverseRegressor", "InverseRegressorCV", "load"),
+    "fit": ("ConformalDecisions", "InverseRegressor", "InverseRegressorCV", "Run", "load"),
     "importers": (
         "from_cvxpy",
         "from_gurobi",
         "from_linprog",
+        "from_milp",
         "from_networkx",
         "from_pyepo",
+        "read_lp",
         "read_mps",
     ),
     "losses": ("ProjectionLoss",),
@@ -102,6 +113,7 @@ _MODULES = {
     "losses",
     "metrics",
     "optimality",
+    "plot",
     "oracles",
     "problems",
     "projection",
@@ -147,7 +159,9 @@ __all__ = [  # noqa: RUF022
     "problems",
     "importers",
     "read_mps",
+    "read_lp",
     "from_linprog",
+    "from_milp",
     "from_networkx",
     "from_cvxpy",
     "from_gurobi",
@@ -168,8 +182,12 @@ __all__ = [  # noqa: RUF022
     "fit",
     "InverseRegressor",
     "InverseRegressorCV",
+    "Run",
+    "ConformalDecisions",
     "load",
+    "diagnose",
     "metrics",
+    "plot",
     "datasets",
     "theory",
     "RevealedError",
@@ -177,5 +195,6 @@ __all__ = [  # noqa: RUF022
     "ShapeError",
     "InfeasibleDecisionError",
     "MissingDependencyError",
+    "PartitionError",
     "__version__",
 ]

@@ -19,3 +19,18 @@ class InfeasibleDecisionError(InputError):
 
 class MissingDependencyError(RevealedError, ImportError):
     """An optional package that this call needs is not installed."""
+
+
+class PartitionError(InputError):
+    """A part of a data set that cannot be read: `path`, and the `row_group` where it is known."""
+
+    def __init__(self, message: str, *, path: str = "", row_group: int | None = None) -> None:
+        super().__init__(message)
+        self.path, self.row_group = path, row_group
+
+    def __reduce__(self):
+        return _partition_error, (str(self), self.path, self.row_group)
+
+
+def _partition_error(message: str, path: str, row_group: int | None) -> PartitionError:
+    return PartitionError(message, path=path, row_group=row_group)

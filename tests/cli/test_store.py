@@ -82,7 +82,8 @@ def test_a_model_of_the_first_version_is_still_read():
 
 HOSTILE = {
     "another format": (lambda index: index.update(format="pickle"), "something else"),
-    "a later version": (lambda index: index.update(version=4), "version 4.*reads 1 to 3"),
+    "a later version": (lambda index: index.update(version=5), "version 5.*reads 1 to 4"),
+    "whole without variables": (lambda index: index.update(version=4), "has whole variables"),
     "one of Python's": (lambda index: index.update(version=3), "saved in Python without names"),
     "a version that is true": (lambda index: index.update(version=True), "version True"),
     "no features": (lambda index: index.pop("features"), "'features' must be a list"),
@@ -220,7 +221,7 @@ HOSTILE_LIMITS = {
     "none": (lambda index: index.update(limits=[]), "at least one"),
     "nothing": (lambda index: index.pop("limits"), "version 2 has 'limits'"),
     "null": (lambda index: index.update(limits=None), "version 2 has 'limits'"),
-    "the version before": (lambda index: index.update(version=1), "no other has any"),
+    "the version before": (lambda index: index.update(version=1), "version 1 has none"),
     "one limit fewer": (lambda index: index["limits"].pop(), "samples.limits.*expected"),
     "a sample fewer": (lambda index: index["samples"].pop(), "expected float64"),
 }

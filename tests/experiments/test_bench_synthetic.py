@@ -93,7 +93,9 @@ def test_the_papers_steps(part):
 
 @pytest.mark.parametrize("part", PAPER, ids=lambda part: part.name)
 def test_our_estimator_of_today_is_one_row_that_nothing_else_shares(part):
-    (today,) = [method for method in part.methods if method.optimiser == "lbfgs"]
+    today, chosen_noise = [method for method in part.methods if method.optimiser == "lbfgs"]
+    assert chosen_noise.training["noise_share"] == (1.0, 0.4, 0.0)
+    assert set(chosen_noise.training["ridge"]) < set(today.training["ridge"])
     ridges = today.training["ridge"]
     default = 0.15 / part.data["sizes"][0]
     assert min(abs(np.log(np.array(ridges) / default))) < 1e-9  # the usual one is among them

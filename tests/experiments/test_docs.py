@@ -194,7 +194,7 @@ def test_claims_that_fail_are_told_and_no_others(tools):
 
 def test_the_caption_of_the_first_figure_is_what_the_script_finds(tools):
     figure = tools("first_figure")
-    assert (DOCS / "images/first.txt").read_text("utf-8").strip() == figure.told(figure.play())
+    assert (DOCS / "images/first.txt").read_text("utf-8").strip() == figure.described(figure.play())
 
 
 def test_help_of_every_command_is_told(tools):
@@ -254,3 +254,23 @@ def test_what_is_left_of_an_example_that_is_gone_is_taken_away(tools, tmp_path):
     assert [path.name for path in pages.iterdir()] == ["plot_shortest_path.rst"]
     expected = {path.name for path in (ROOT / "examples").glob("plot_*.py")}
     assert {path.name for path in scripts.glob("plot_*.py")} == expected
+
+
+@pytest.mark.parametrize("heading", ["The path of a sample", "One place for each change"])
+def test_contributing_names_what_is_there(heading):
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) >= 10
+    for row in rows:
+        words = re.findall(r"`(.+?)`", row)
+        files = [ROOT / word for word in words if "/" in word]
+        assert files
+        text = ""
+        for path in files:
+            assert path.exists(), path
+            text += path.read_text("utf-8") if path.is_file() else ""
+        for word in (word for word in words if "/" not in word):
+            for name in re.findall(r"[A-Za-z_]{3,}", word.partition("(")[0].rpartition(".")[2]):
+                known = name in text or name in ("revealed", "fit", "loss", "solver")
+                assert known, (name, row)

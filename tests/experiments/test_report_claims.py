@@ -83,6 +83,22 @@ def test_a_claim_is_open_while_runs_are_missing(tmp_path, part, lack):
     assert make_report(tmp_path)[0] == 0
 
 
+def test_one_rival_that_is_surely_ahead_settles_a_claim_about_several(tmp_path):
+    """Whoever else is missing; but a rival with fewer seeds than ours settles nothing."""
+    labels = ("ours, ERM", "ST", "MOM, true basis")
+    runs = [r for r in RUNS if r["config"]["part"] == "paper path" and r["config"]["step"] == 0.1]
+    runs = [r for r in runs if r["config"]["label"] in labels]
+    ahead = [
+        make_run(r["config"], level=0.5) if r["config"]["label"] == "MOM, true basis" else r
+        for r in runs
+    ]
+    lower = next(iter(verdicts(write_runs(tmp_path / "all", ahead)).items()))
+    assert "lower test estimate loss" in lower[0]
+    assert lower[1] == FAILS
+    fewer = [r for r in ahead if (r["config"]["label"], r["config"]["seed"]) != (labels[2], 4)]
+    assert next(iter(verdicts(write_runs(tmp_path / "few", fewer)).values())) == OPEN
+
+
 def test_a_quick_sweep_supports_no_claim(tmp_path):
     runs = [run for run in RUNS if run["config"]["part"] == "paper path"]
     folder = write_runs(tmp_path, runs, {**SWEEP, "settings": {"quick": True}})

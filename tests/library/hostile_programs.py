@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
+import revealed as rv
+
 OPTIMAL, INFEASIBLE, UNBOUNDED = "optimal", "infeasible", "unbounded"
 TRUTHS = (OPTIMAL, OPTIMAL, INFEASIBLE, UNBOUNDED)
 DUST = 0.1 + 0.2 - 0.3
@@ -112,6 +114,19 @@ def hostile(seed, curved):
         program = _drawn(rng, curved)
         if program.is_told_right:
             return program
+
+
+def claimed(program):
+    """What the library claims of a program: status in words, decision and its violation."""
+    if program.curved:
+        problem = rv.QuadraticProgram(Q=program.P, sense="min", **program.constraints)
+    else:
+        problem = rv.LinearProgram(**program.constraints)
+    found = problem.solve(program.c[None], threads=1)
+    x = found.x[0]
+    good = np.isfinite(x).all()
+    violation = float(problem.constraint_violation(x[None])[0]) if good else np.inf
+    return rv.SolveStatus(int(found.status[0])).name, x, violation
 
 
 def _drawn(rng, curved):

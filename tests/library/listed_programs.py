@@ -10,8 +10,9 @@ import numpy as np
 from scipy import sparse
 
 import revealed as rv
+from revealed.problems.structures import TourStructure
 
-KINDS = ("knapsack", "cover", "assignment", "tour", "general")
+KINDS = ("knapsack", "cover", "assignment", "tour", "general", "routes")
 
 
 class Listed(NamedTuple):
@@ -28,11 +29,10 @@ def listed(kind: str, seed: int) -> Listed:
 
 def points_of(problem: rv.IntegerProgram) -> np.ndarray:
     values = [np.arange(lo, hi + 1) for lo, hi in zip(problem.lb, problem.ub, strict=True)]
-    if problem.n_variables <= 12:
+    if problem.n_variables <= 15 and not isinstance(problem.structure, TourStructure):
         box = np.array(list(itertools.product(*values)), float)
     else:  # tours: choose as many edges as there are nodes
         n, count = problem.n_variables, problem.structure.n_nodes
-        box = np.zeros((0, n))
         chosen = np.array(list(itertools.combinations(range(n), count)))
         box = np.zeros((len(chosen), n))
         np.put_along_axis(box, chosen, 1.0, axis=1)
@@ -61,6 +61,11 @@ def _tour(rng: np.random.Generator) -> rv.IntegerProgram:
     return rv.problems.traveling_salesman(6)
 
 
+def _routes(rng: np.random.Generator) -> rv.IntegerProgram:
+    demands = rng.uniform(1, 5, 5)
+    return rv.problems.vehicle_routing(demands, float(demands.max() + rng.uniform(6, 12)), 3)
+
+
 def _general(rng: np.random.Generator) -> rv.IntegerProgram:
     n = int(rng.integers(2, 5))
     low = rng.integers(-2, 1, n).astype(float)
@@ -75,6 +80,7 @@ _BUILD = {
     "assignment": _assignment,
     "tour": _tour,
     "general": _general,
+    "routes": _routes,
 }
 
 

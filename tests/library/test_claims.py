@@ -8,7 +8,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from hostile_programs import INFEASIBLE, OPTIMAL, UNBOUNDED, hostile, judged
+from hostile_programs import INFEASIBLE, OPTIMAL, UNBOUNDED, claimed, hostile, judged
 from scipy import io, sparse
 
 import revealed as rv
@@ -17,18 +17,6 @@ from revealed.oracles.proofs import Polyhedron, contradiction, is_ray
 
 DUST = 0.1 + 0.2 - 0.3
 INF = np.inf
-
-
-def claimed(program):
-    """The status in words, the decision and its violation."""
-    if program.curved:
-        problem = rv.QuadraticProgram(Q=program.P, sense="min", **program.constraints)
-    else:
-        problem = rv.LinearProgram(**program.constraints)
-    found = problem.solve(program.c[None], threads=1)
-    x = found.x[0]
-    violation = problem.constraint_violation(x[None])[0] if np.isfinite(x).all() else INF
-    return rv.SolveStatus(int(found.status[0])).name, x, violation
 
 
 @pytest.mark.parametrize("curved", [False, True], ids=["linear", "quadratic"])

@@ -44,6 +44,7 @@ def test_there_is_one_for_each_problem():
         "several_processes",
         "shortest_path",
         "tours",
+        "unknown_limits",
     ]
 
 
@@ -154,3 +155,10 @@ def test_two_processes_make_the_network_that_one_makes(run_example, tmp_path):
             for one, two in zip(alone, together.values(), strict=True):
                 # 96 steps, each of projections that are right to 1e-8.
                 np.testing.assert_allclose(two, one, rtol=0, atol=1e-8)
+
+
+def test_the_van_is_learned_from_mornings_alone(run_example):
+    picture, told, names = run_example(EXAMPLES / "plot_unknown_limits.py")
+    assert picture.stat().st_size > 20_000
+    assert "rain takes 2.50 crates, a market day 9.00" in told
+    assert names["met"]["learned"] > names["met"]["largest load"] + 0.2

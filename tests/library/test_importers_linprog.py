@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.optimize import Bounds, linprog
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 import revealed as rv
 from revealed.errors import InputError, ShapeError
@@ -122,3 +122,24 @@ def test_columns_are_laid_flat_and_what_tells_how_to_solve_is_left_out():
 def test_costs_for_other_variables_meet_a_sentence():
     with pytest.raises(ShapeError, match=r"`A_ub` must have a column for each of the 2 variables"):
         rv.from_linprog(COST[:2], A_ub, b_ub)
+
+
+@pytest.mark.parametrize("rows", ["one", "tuple", "several"])
+@pytest.mark.parametrize("bounds", [None, Bounds(0, 3), Bounds([0, -1, 0], [2, 4, 1.5])], ids=str)
+def test_whole_decisions_are_those_of_milp(bounds, rows):
+    one = LinearConstraint(sparse.csr_array(A_ub), [-np.inf, 1.0], b_ub)
+    same = LinearConstraint(A_eq, b_eq, b_eq)
+    constraints = {"one": one, "tuple": (A_ub, -np.inf, b_ub), "several": [one, same]}[rows]
+    arguments = {"integrality": [1, 1, 0], "bounds": bounds, "constraints": constraints}
+    with pytest.warns(RelaxationWarning):
+        model = rv.from_milp(COST, **arguments)
+    expected = milp(COST, **arguments)
+    answer = model.integer_problem.solve(model.cost[None])
+    assert answer.optimal.all()
+    assert answer.objective[0] == pytest.approx(expected.fun)
+    assert model.integer_problem.fraction(answer.x) == 0
+
+
+def test_a_constraint_of_milp_that_is_none_is_refused():
+    with pytest.raises(InputError, match="Constraint 0 must be a LinearConstraint or a tuple"):
+        rv.from_milp(COST, constraints=[(A_ub, b_ub)])

@@ -8,7 +8,10 @@ import pytest
 from listed_programs import KINDS, is_member, listed, nearest_by_list
 
 import revealed as rv
+from revealed.optimality.protocol import ProjectionOptions
+from revealed.optimality.tight_rows import tight_rows
 from revealed.problems.solution import SolveStatus
+from revealed.projection.cutting_planes.project import project_inner
 
 SEEDS = range(8)
 
@@ -145,6 +148,32 @@ def test_a_budget_leaves_bounds_on_both_sides(kind, budget):
             assert found.distance[b] == pytest.approx(truth, abs=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", KINDS)
+def test_tight_rows_hold_for_every_listed_decision_with_equality_at_the_observed(kind, seed):
+    problem, points, X, _ = _case(kind, seed)
+    for x in X:
+        G = tight_rows(problem, x, 0)
+        assert (points @ G.T <= G @ x + 1e-9).all()
+
+
+@pytest.mark.parametrize("kind", ["knapsack", "tour", "routes"])
+def test_tight_rows_bring_the_bound_from_above_down(kind):
+    plain = tight = 0.0
+    for seed in SEEDS:
+        problem, _, X, q = _case(kind, seed)
+        sets = rv.OptimalitySet(problem, X, 0.0)
+        relaxed = rv.OptimalitySet(problem.relaxation, X, 0.0)
+        near = project_inner(q, sets, ProjectionOptions())
+        far = rv.project(q, relaxed).distance
+        exact = rv.project(q, sets).distance
+        found = np.linalg.norm(near - q, axis=1)
+        assert (exact <= found + 1e-6).all()
+        assert (found <= far + 1e-6).all()
+        plain, tight = plain + far.sum(), tight + found.sum()
+    assert tight < plain - 1e-3
+
+
 def test_cuts_are_kept_for_slices_and_later_sets():
     problem, _, X, q = _case("tour", 2, size=10)
     sets = rv.OptimalitySet(problem, X)
@@ -247,6 +276,22 @@ def test_no_time_proves_nothing():
     assert (found.lower_bound <= found.distance).all()
 
 
+def test_a_gap_leaves_a_feasible_decision_with_a_proved_bound():
+    rng = np.random.default_rng(0)
+    problem = rv.problems.set_cover(rng.random((60, 80)) < 0.06)
+    C = rng.uniform(1, 2, (4, 80))
+    exact, near = problem.solve(C), problem.solve(C, gap=0.5)
+    assert exact.optimal.all()
+    stopped = near.status == SolveStatus.LIMIT
+    assert stopped.any()
+    cost = (C * near.incumbent).sum(axis=1)
+    assert (near.bound <= exact.objective + 1e-9).all()
+    assert (exact.objective <= cost + 1e-9).all()
+    assert (problem.constraint_violation(near.incumbent) <= 1e-9).all()
+    with pytest.raises(rv.InputError, match="`gap` must be a finite number of at least 0"):
+        problem.solve(C, gap=-1.0)
+
+
 def test_a_slow_function_has_no_answer():
     own = rv.OracleProblem(lambda c: time.sleep(30), 3, time_limit=0.05)
     assert (own.solve(np.ones((2, 3))).status == SolveStatus.LIMIT).all()
@@ -303,6 +348,15 @@ def test_an_unbounded_problem_is_named():
     problem = rv.IntegerProgram(A_ub=[[1.0, -1.0]], b_ub=1.0)
     assert problem.solve([[-1.0, -1.0]]).status[0] == SolveStatus.UNBOUNDED
     assert problem.solve([[1.0, 1.0]]).status[0] == SolveStatus.OPTIMAL
+
+
+def test_a_projection_that_the_oracle_finds_unbounded_is_not_called_solved():
+    problem = rv.IntegerProgram(A_ub=[[-2.0, -3.0]], b_ub=[-7.0])
+    near = rv.project([[-1.0, 1.0]], rv.OptimalitySet(problem, [[2.0, 1.0]]))
+    assert not near.solved.any()
+    assert near.lower_bound[0] <= near.distance[0]
+    status = rv.projection.ProjectionStatus(int(near.status[0]))
+    assert "bound the variables" in status.sentence
 
 
 def test_an_infeasible_problem_is_named():

@@ -7,7 +7,9 @@ from scipy.optimize import minimize
 
 import revealed as rv
 from revealed import losses
+from revealed.fit.checkpoint import Checkpoint
 from revealed.fit.evaluation import DistanceLoss, Evaluator
+from revealed.fit.kept_cuts import cuts_as_tensors, take_cuts
 from revealed.fit.lbfgs import lbfgs
 from revealed.fit.models import LinearModel
 
@@ -125,3 +127,43 @@ def test_an_oracle_is_learned_from_like_the_problem_it_solves():
     second = rv.InverseRegressor(own, **settings).fit(Z, X)
     assert second.certificate_.converged
     assert second.certificate_.value == pytest.approx(first.certificate_.value, rel=1e-3)
+
+
+def _trained(folder, epochs, asked):
+    """Some epochs with a budget of one question for each step, in a problem that knows nothing."""
+    problem, Z, _, X = _data()
+    fresh = rv.OracleProblem(lambda c: (asked.append(1), problem.solve(c[None]).x[0])[1], ITEMS)
+    sets, loss_fn = rv.OptimalitySet(fresh, X), losses.ProjectionLoss(fresh, max_calls=1)
+    model, settings = LinearModel(), {"optimizer": "adam", "lr": 0.1, "batch_size": 10}
+    history = rv.fit.erm(
+        model, Z, sets, loss=loss_fn, max_epochs=epochs, checkpoint=folder, checkpoint_every=2,
+        **settings,
+    )  # fmt: skip
+    return model, history, sets
+
+
+def test_a_resumed_run_goes_on_with_the_cuts_of_its_checkpoint(tmp_path):
+    whole, _, sets = _trained(tmp_path / "whole", 4, [])
+    _trained(tmp_path / "parts", 2, [])
+    asked = []
+    again, _, found = _trained(tmp_path / "parts", 4, asked)
+    np.testing.assert_array_equal(again.point, whole.point)
+    mine, theirs = (part.kind.alternatives for part in (found, sets))
+    assert mine.n_cuts == theirs.n_cuts
+    assert len(mine.points[0]) == len(theirs.points[0])
+
+
+def test_cuts_by_decisions_that_are_not_feasible_are_refused(tmp_path):
+    problem, _, _, X = _data()
+    sets = rv.OptimalitySet(problem, X)
+    rv.project(np.random.default_rng(0).normal(size=X.shape), sets)
+    tensors = {f"optimizer.{k}": t for k, t in cuts_as_tensors(sets).items()}
+    fresh = rv.OptimalitySet(_problem(), X)
+    take_cuts(fresh, Checkpoint(tensors, {}))
+    assert fresh.kind.alternatives.n_cuts == sets.kind.alternatives.n_cuts > 0
+    tensors["optimizer.cuts.points"][-1] = 1.0
+    with pytest.raises(rv.InputError, match="hold a decision that is not feasible"):
+        take_cuts(rv.OptimalitySet(_problem(), X), Checkpoint(tensors, {}))
+    del tensors["optimizer.cuts.cuts"]
+    with pytest.raises(rv.InputError, match="are not all there"):
+        take_cuts(rv.OptimalitySet(_problem(), X), Checkpoint(tensors, {}))

@@ -359,8 +359,8 @@ def test_instances_with_their_own_constraints():
 @pytest.mark.parametrize(
     "options, complaint",
     [
-        ({"power": 3}, "2, 1, 'huber' or 'welsch'"),
-        ({"power": True}, "2, 1, 'huber' or 'welsch'"),
+        ({"power": 3}, "1, 2, 'huber', 'welsch'"),
+        ({"power": True}, "1, 2, 'huber', 'welsch'"),
         ({"delta": 0.0}, "above 0"),
         ({"reduction": "average"}, "mean, sum, none"),
         ({"margin": -1.0}, "at least 0"),

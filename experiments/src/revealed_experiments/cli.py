@@ -43,6 +43,11 @@ BENCHES = {
         "learn knapsacks and tours from whole decisions, beside SPO+ and PFYL",
         "revealed bench integer --problems knapsack --seeds 3",
     ),
+    "limits": Command(
+        "revealed_experiments.bench.limits.command",
+        "learn limits that nobody wrote down, together with costs",
+        "revealed bench limits --parts exactness,coverage",
+    ),
     "scale": Command(
         "revealed_experiments.bench.scale",
         "fit from Parquet tables of up to a million decisions, with time and memory",
@@ -108,6 +113,7 @@ DATA_SETS = {
 }
 BROUGHT_BY = {
     **dict.fromkeys(("ecos", "osqp", "piqp", "daqp"), "revealed-experiments"),
+    "cvxpylayers": "revealed-experiments[layers]",
     **dict.fromkeys(("dask", "distributed"), "revealed-experiments[sweeps]"),
 }
 BENCH = CommandGroup(

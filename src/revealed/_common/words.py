@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from enum import IntEnum
+from typing import Any
 
 
 def count(n: int, noun: str, plural: str | None = None) -> str:
@@ -38,3 +40,20 @@ def apart(one: float, other: float) -> tuple[str, str]:
 def _words(value: float, figures: int) -> str:
     whole = abs(value) < 1e15 and value == int(value)
     return str(int(value)) if whole else f"{value:.{figures}g}"
+
+
+def tally(codes: Any, names: type[IntEnum]) -> str:
+    """`198 OPTIMAL, 2 INFEASIBLE`: how many instances have which status; numpy or torch."""
+    codes = codes.tolist()
+    there = ((codes.count(code.value), code.name) for code in names)
+    return ", ".join(f"{number:,} {name}" for number, name in there if number) or "none"
+
+
+def shapes(record: Any) -> str:
+    """`Split(contexts (200, 5), costs None)`: a record in one line, arrays by their shape."""
+    parts = []
+    for name in record.__dataclass_fields__:
+        value = getattr(record, name)
+        shape = getattr(value, "shape", None)
+        parts.append(f"{name} {tuple(shape)}" if isinstance(shape, tuple) else f"{name}={value!r}")
+    return f"{type(record).__name__}({', '.join(parts)})"

@@ -75,6 +75,11 @@ COMMANDS = {
         "look at a model sample by sample in the browser, and move its contexts",
         "revealed explore model",
     ),
+    "report": Command(
+        "revealed.cli.commands.report",
+        "write one page about a model for people who will not run it",
+        "revealed report model --out report.html",
+    ),
     "demo": Command(
         "revealed.cli.demo",
         "learn street costs from routes alone, compare, and draw pictures",

@@ -6,6 +6,7 @@ from .energy import load_energy as load_energy
 from .energy import synthetic_energy as synthetic_energy
 from .paper import PAPER_NAMES as PAPER_NAMES
 from .paper import load_paper_synthetic as load_paper_synthetic
+from .partitions import Partitions as Partitions
 from .prices import load_sp500 as load_sp500
 from .prices import portfolio_periods as portfolio_periods
 from .prices import synthetic_prices as synthetic_prices
@@ -20,6 +21,7 @@ from .synthetic import paper_paths as paper_paths
 __all__ = [
     "PAPER_NAMES",
     "DataSet",
+    "Partitions",
     "Split",
     "general_knapsacks",
     "load_energy",

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._common.words import shapes
 from ..problems.linear import LinearProgram
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Split:
     """Samples seen together: what was known, what was decided, and the costs behind it."""
 
@@ -24,6 +25,9 @@ class Split:
     costs: np.ndarray
     """(B, n) the true ones, for judging a model; learning from decisions never sees them."""
 
+    def __repr__(self) -> str:
+        return shapes(self)
+
     def __len__(self) -> int:
         return len(self.contexts)
 
@@ -32,7 +36,7 @@ class Split:
         return Split(self.contexts[:count], self.decisions[:count], self.costs[:count])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DataSet:
     """A forward problem with samples to learn from, to choose settings on, and to judge by."""
 
@@ -41,6 +45,9 @@ class DataSet:
     train: Split
     valid: Split
     test: Split
+
+    def __repr__(self) -> str:
+        return shapes(self)
 
     def with_train_decisions(self, decisions: np.ndarray) -> DataSet:
         """The same with other decisions to learn from, whatever the true costs say."""

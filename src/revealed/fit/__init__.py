@@ -25,6 +25,7 @@ from .loss_names import Huber as Huber
 from .loss_names import Welsch as Welsch
 from .models import CostModel as CostModel
 from .models import LinearModel as LinearModel
+from .partial import PartialDecisions as PartialDecisions
 from .pocs import pocs as pocs
 from .solvers import LBFGS as LBFGS
 from .solvers import POCS as POCS
@@ -37,18 +38,26 @@ from .solvers import Preconditioned as Preconditioned
 from .solvers import Solver as Solver
 
 if TYPE_CHECKING:
+    from .conformal import ConformalDecisions as ConformalDecisions
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
     from .loading import load as load
+    from .partitioned.executors import Run as Run
+    from .scoring import predict_cost as predict_cost
+    from .scoring import scorer as scorer
     from .torch_model import TorchModel as TorchModel
     from .training import TrainSettings as TrainSettings
     from .training import erm as erm
 
 _LAZY = {
+    "predict_cost": "scoring",
+    "scorer": "scoring",
+    "ConformalDecisions": "conformal",
     "TorchModel": "torch_model",
     "TrainSettings": "training",
     "erm": "training",
     "load": "loading",
+    "Run": "partitioned.executors",
     "InverseRegressor": "estimator",
     "InverseRegressorCV": "cross_validation",
 }
@@ -82,6 +91,7 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "History",
     "StopReason",
     "Certificate",
+    "PartialDecisions",
     "learn_limits",
     "LimitModel",
     "LimitIntervals",
@@ -90,6 +100,10 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
+    "Run",
+    "ConformalDecisions",
+    "scorer",
+    "predict_cost",
     "load",
 ]
 

@@ -42,8 +42,12 @@ NEAR = 0.5
 ROUNDS, BALANCED, ROUNDING = 8, 1e-12, 1e-15
 """Scalings tried until the sum of all y is 0; the share of their sizes that counts as 0; and that
 of their squares."""
+PROJECTED = 1e-12
+"""The same where y are projected anew in each pass, as exactly as projections are, squared."""
 FEWEST = 500
 """Samples at least that stand for all in G, where not all can be kept."""
+UNSEEN = 1e-3
+"""Added to a G of some samples, for directions that others see: curvatures are at most 1."""
 SHORT, LEAST = 0.9, 0.2
 """Shares of the largest and of the mean length between which a y may change its length."""
 
@@ -98,29 +102,39 @@ def totals_of(
     then by each of `pushes` (r,)."""
     total: DualTotals | None = None
     for features, weights, y, along in parts:
-        length = _free_lengths(y, loss)
         turn = moved.cost(features) - model.cost(features)
-        part = (features, weights, y, along)
-        factors = 1.0 - np.clip((y * turn).sum(axis=2) / length**2, -NEAR, NEAR)
-        (part,) = _scaled([part], [factors])
+        change = (y * turn).sum(axis=2) / _free_lengths(y, loss) ** 2
+        part = _lengthened((features, weights, y, along), np.clip(change, -NEAR, NEAR), loss)
         for push in pushes:
-            factors = np.clip(1.0 - model.dual_lifts(part[2]) @ push, 0.0, 2.0)
-            (part,) = _scaled([part], [factors])
-        one = _sums_of(model, part)
+            change = np.where(_is_free(part[2], loss), model.dual_lifts(part[2]) @ push, 0.0)
+            part = _lengthened(part, np.clip(change, -1.0, 1.0), loss)
+        one = _sums_of(model, part, loss)
         total = one if total is None else total.plus(one)
     assert total is not None, "a data set has samples"
     return total
 
 
-def _sums_of(model: ConvexModel, part: Any) -> DualTotals:
+def _lengthened(part: Any, change: np.ndarray, loss: DistanceLoss) -> Any:
+    """The part with its y times 1 - `change` (K, b), but none longer than it may be."""
+    length = np.maximum(np.linalg.norm(part[2], axis=2), 1e-300)
+    most = np.maximum(loss.longest_gradient / length, 1.0)
+    return _scaled([part], [np.minimum(1.0 - change, most)])[0]
+
+
+def _is_free(y: np.ndarray, loss: DistanceLoss) -> np.ndarray:
+    """(K, b) whether y (K, b, n) has room to become longer."""
+    return np.linalg.norm(y, axis=2) < SHORT * loss.longest_gradient
+
+
+def _sums_of(model: ConvexModel, part: Any, loss: DistanceLoss) -> DualTotals:
     features, weights, y, along = part
     lift = model.dual_lifts(y)
-    flat = lift.reshape(-1, lift.shape[2])
-    counted = np.tile(weights, len(lift))[:, None] * flat
+    flat, counted = lift.reshape(-1, lift.shape[2]), np.tile(weights, len(lift))[:, None]
+    free = flat * _is_free(y, loss).reshape(-1, 1)  # the others will not change
     square = (y**2).sum(axis=2)
     return DualTotals(
-        gram=flat.T @ counted,
-        sums=counted.sum(axis=0),
+        gram=free.T @ (counted * free),
+        sums=(counted * flat).sum(axis=0),
         weight=float(weights.sum()) * len(lift),
         along=float(weights @ along.mean(axis=0)),
         square=float(weights @ square.mean(axis=0)),
@@ -138,7 +152,8 @@ def _proved_by_sums(
     for _ in range(ROUNDS):
         totals = objective.dual_totals(model, moved, features, pushes)
         draws = objective.loss.count
-        push = _push(totals.gram, totals.sums, totals.weight, totals.square * draws)
+        size = totals.square * draws
+        push = _push(totals.gram, totals.sums, totals.weight, size, PROJECTED)
         if push is None:
             lost = 2.0 * float(np.abs(totals.sums) / totals.weight @ np.abs(model.levels()))
             loss = objective.loss
@@ -159,7 +174,8 @@ def _moved(
     size = min(len(evaluator), max(FEWEST, 4 * len(gradient)))
     some = np.unique(np.linspace(0, len(evaluator) - 1, size).astype(int))
     part = Evaluator(evaluator.sets[some], evaluator.loss, threads=evaluator.threads)
-    step = _step(model, list(part.dual_parts(model, held[some])), gradient, objective.loss)
+    parts = list(part.dual_parts(model, held[some]))
+    step = _step(model, parts, gradient, objective.loss, damping=UNSEEN)
     if step is not None:
         moved.move_to(model.point + step)
     return moved
@@ -207,13 +223,17 @@ def _factors(
 
 
 def _step(
-    model: ConvexModel, parts: list[Any], gradient: np.ndarray, loss: DistanceLoss
+    model: ConvexModel,
+    parts: list[Any],
+    gradient: np.ndarray,
+    loss: DistanceLoss,
+    damping: float = 1e-12,
 ) -> np.ndarray | None:
     """p, with G that of the y in `parts`; None where it has no factor."""
     lengths = [_free_lengths(y, loss) for _, _, y, _ in parts]
     total = sum(float(weights.sum()) * len(y) for _, weights, y, _ in parts)
     gram = model.curvature(_across(parts, lengths)) / total + model.penalty_curvature()
-    gram[np.diag_indices(len(gram))] += 1e-12
+    gram[np.diag_indices(len(gram))] += damping
     try:
         return cho_solve(cho_factor(gram, check_finite=False), gradient, check_finite=False)
     except LinAlgError:
@@ -264,7 +284,7 @@ def _balanced(model: ConvexModel, parts: list[Any]) -> tuple[list[Any], np.ndarr
             gram, sums = gram + flat.T @ counted, sums + counted.sum(axis=0)
             total += float(weights.sum()) * len(lift)
             size += float((weights * (y**2).sum(axis=2)).sum())
-        push = _push(gram, sums, total, size)
+        push = _push(gram, sums, total, size, ROUNDING)
         if push is None:
             return parts, np.abs(sums) / total
         # An entry in which a single y differs from 0 asks for that y to be 0.
@@ -272,12 +292,12 @@ def _balanced(model: ConvexModel, parts: list[Any]) -> tuple[list[Any], np.ndarr
     return None
 
 
-def _push(gram: Any, sums: Any, total: float, size: float) -> np.ndarray | None:
+def _push(gram: Any, sums: Any, total: float, size: float, rounding: float) -> np.ndarray | None:
     """(r,) the scaling that makes the sum of lifts 0 if no factor hits its limits; None where it is
-    0 already."""
+    0 already, but for directions in which lifts are no more than `rounding`."""
     # Lifts that are nothing but rounding (paths that all have one length, say) cannot push.
     values, vectors = np.linalg.eigh(gram)
-    real = values > ROUNDING * size
+    real = values > rounding * size
     along = vectors[:, real].T @ sums
     if np.linalg.norm(along) <= BALANCED * np.sqrt(total * size):
         return None

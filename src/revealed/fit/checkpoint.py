@@ -24,6 +24,7 @@ from .._common.disk import held, remove, remove_drafts, replace_file, strict_jso
 from .._common.rows import Rows
 from ..errors import InputError, MissingDependencyError
 from ..io.folder import plain, unplain
+from ..optimality.integer import IntegerCosts
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
@@ -285,7 +286,13 @@ def _groups(sets: Sets) -> Iterable[tuple[Any, OptimalitySet]]:
 
 def _conditions(sets: OptimalitySet) -> Iterator[Any]:
     """Rows, bounds and what binds; the form; the objective as given, else its gradient."""
-    problem, rows, form = sets.problem, sets.rows, sets.form
+    problem = sets.problem
+    if isinstance(sets.kind, IntegerCosts):
+        whole, rows = sets.kind.problem, sets.kind.problem.relaxation
+        yield from (type(problem).__name__, whole.integer, whole.distance, sets.kind.direction)
+        yield from (rows.eq_rows, rows.ub_rows, rows.b_eq, rows.b_ub, rows.lb, rows.ub)
+        return
+    rows, form = sets.rows, sets.form
     yield from (type(problem).__name__, sets.soft, sets.semidefinite_block)
     yield from (rows.eq_rows, rows.ub_rows, rows.b_eq, rows.b_ub, rows.lb, rows.ub)
     yield from (sets.entry_state, sets.row_active)

@@ -23,7 +23,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..optimality.sets import EntryState, OptimalitySet
-from ..projection.distance import ROUNDED
+from ..projection.distance import FORMS
 from .evaluation import DistanceLoss, Evaluator
 from .models import ConvexModel, Curved
 from .objective import Objective
@@ -145,19 +145,16 @@ def _hessians(
     and its Hessians (b, k, k) in these, times the weights of the samples."""
     residual, dense = Q - near.point, A.toarray()
     moves, held = _active(A, Q, own, near)
+    form = FORMS[loss.power]
     for some in groups(np.maximum(moves.sum(axis=1), held.sum(axis=1))):
         entries, there = places(moves[some])
         rows, kept = places(held[some])
         part = dense[rows[:, :, None], entries[:, None, :]] * there[:, None, :] * kept[:, :, None]
         T = _null_projectors(part, there)
-        if loss.power in ("huber", ROUNDED):
+        if form.is_straight_beyond_delta:
             along = np.take_along_axis(residual[some], entries, axis=1) * there
             T = _bent(T, along, near.distance[some], loss.delta)
-        factor = own.weights[some]
-        if loss.power == ROUNDED:
-            factor = factor / loss.delta
-        elif loss.power == "welsch":  # without the part along the residual, which may be negative
-            factor = factor * np.exp(-0.5 * (near.distance[some] / loss.delta) ** 2)
+        factor = form.curvature(own.weights[some], near.distance[some], loss.delta)
         yield some, entries, factor[:, None, None] * T
 
 

@@ -39,8 +39,10 @@ def default_loss(
     draws: int | None = None,
     seed: int = 0,
     smooth: bool = True,
+    size: int | None = None,
 ) -> DistanceLoss:
-    """The loss with "auto" and None replaced; `smooth` is whether "auto" noise may be above 0."""
+    """The loss with "auto" and None replaced; `smooth` is whether "auto" noise may be above 0.
+    `size` is the number of samples that `sets` stand for, where they are some of many."""
     if noise == "auto":
         noise = usual_noise(sets) if smooth and is_scale_free(sets) else 0.0
     if power == "auto":
@@ -48,7 +50,8 @@ def default_loss(
     if delta is None:
         delta = float(noise) if noise else 1.0
     if draws is None:
-        draws = max(FEWEST_DRAWS, min(DRAWS, 2 * round(DRAWS * MANY / max(len(sets), 1) / 2)))
+        size = max(len(sets) if size is None else size, 1)
+        draws = max(FEWEST_DRAWS, min(DRAWS, 2 * round(DRAWS * MANY / size / 2)))
     return DistanceLoss(power=power, delta=delta, noise=float(noise), draws=draws, seed=seed)
 
 

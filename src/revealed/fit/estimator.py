@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import to_float64
 from .._common.checks import check_whole
+from ..datasets.partitions import Partitions
 from ..errors import InputError
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
@@ -33,6 +34,9 @@ from .loss_names import Huber, Welsch, power_and_delta
 from .models import CostModel
 from .named_models import CHOSEN, MODELS, fresh_copy
 from .observed import observed
+from .partial import PartialDecisions, fit_partial
+from .partitioned.executors import Run
+from .partitioned.fitting import fit_partitions
 from .prediction import Predictor, cost_form, cost_units, filled_up, in_scale
 from .solvers import LBFGS, Job, Solver, as_solver
 from .storing import save_estimator
@@ -184,6 +188,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         true_costs: Any = None,
         validation: tuple[Any, Any] | None = None,
         track_decisions: bool = False,
+        run: Run | None = None,
     ) -> InverseRegressor:
         """Learn from contexts `Z` and the decisions `y` taken there, each counting as much as
         `sample_weight` (B,) says; a weight of 0 is as if the sample were not there.
@@ -192,8 +197,21 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         (B, n): the decisions are then those of minimum true cost. `validation` is a pair like
         (Z, y) for first-order methods and boosting: the model that does best on it is kept, and
         `patience` stops. `track_decisions` adds the column `decision_loss` to the history: the
-        mean of |x(c) - x|^2, solved for anew in every iteration.
+        mean of |x(c) - x|^2, solved for anew in every iteration. Decisions of which only a part was
+        seen come as `PartialDecisions`.
+
+        `Z` may be `datasets.Partitions`, which bring decisions and weights of their own: then the
+        fit runs part by part, as `run` says, a `Run`.
         """
+        if isinstance(Z, Partitions):
+            self._seed = _seed(self.random_state)
+            given = {"y": y, "sample_weight": sample_weight, "true_costs": true_costs}
+            fit_partitions(self, Z, run or Run(), given | {"validation": validation})
+            return self
+        if run is not None:
+            raise InputError("`run` is for data in `datasets.Partitions`.")
+        if isinstance(y, PartialDecisions):
+            return self._fit_partial(Z, y, sample_weight, true_costs, validation)
         if isinstance(self.model, str) and self.model == CHOSEN:
             ridges = self.ridge if self.ridge == "auto" else [self.ridge]
             search = Search(ridges=ridges)
@@ -405,6 +423,14 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         self._keep(ours, sets, history)
         self._warn_unless_converged()
         return self
+
+    def _fit_partial(
+        self, Z: Any, seen: PartialDecisions, sample_weight: Any, true_costs: Any, validation: Any
+    ) -> InverseRegressor:
+        if true_costs is not None or validation is not None:
+            raise InputError("`true_costs` and `validation` do not go with decisions seen in part.")
+        options = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return fit_partial(self, Z, seen, **options)
 
     def _fit_chosen(
         self,

@@ -19,7 +19,14 @@ import numpy as np
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
 from ..projection import Projection, project
-from ..projection.distance import ROUNDED, check_delta, check_power, length_of, value_and_gradient
+from ..projection.distance import (
+    FORMS,
+    ROUNDED,
+    check_delta,
+    check_power,
+    length_of,
+    value_and_gradient,
+)
 from ..projection.result import refuse_empty
 from .decisions import weighed
 from .draws import Draws, Place
@@ -70,7 +77,7 @@ class DistanceLoss:
 
     @property
     def is_convex(self) -> bool:
-        return self.power != "welsch"
+        return FORMS[self.power].is_convex
 
     @property
     def sharp(self) -> DistanceLoss:
@@ -80,12 +87,12 @@ class DistanceLoss:
     @property
     def longest_gradient(self) -> float:
         """In the costs of a sample; the conjugate of the loss is infinite beyond."""
-        return {1: 1.0, ROUNDED: 1.0, "huber": self.delta}.get(self.power, np.inf)
+        return FORMS[self.power].longest_gradient(self.delta)
 
     @property
     def conjugate_square(self) -> float:
         """The factor of |y|^2 in the conjugate."""
-        return {1: 0.0, ROUNDED: 0.5 * self.delta}.get(self.power, 0.5)
+        return FORMS[self.power].conjugate_square(self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)

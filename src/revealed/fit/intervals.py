@@ -27,6 +27,7 @@ from scipy.special import stdtrit
 from threadpoolctl import threadpool_limits
 
 from .._common.checks import check_number, check_whole
+from .._common.words import shapes
 from ..errors import InputError
 from ..optimality.identification import Identified, identified
 from ..optimality.sets import OptimalitySet
@@ -119,6 +120,9 @@ class CoefficientIntervals:
             "They are of the minimizer of the expected loss: close to the true coefficients if "
             "costs are linear in these features and the decision maker's noise is normal."
         )
+
+    def __repr__(self) -> str:
+        return shapes(self)
 
     def __str__(self) -> str:
         return self.sentence

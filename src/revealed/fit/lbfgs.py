@@ -43,6 +43,9 @@ ROUNDING = 1e-10
 """Relative changes of the loss that the accuracy of projections hides."""
 FIRST_METRIC, NEXT_METRIC = 10, 30
 """Evaluations after which the curvature is sampled, and sampled again, if it is cheap."""
+CHEAP, SOON = 5, 4
+"""Where there are so many times more samples than are looked at one by one, curvature is sampled at
+once, and again after so many evaluations."""
 LESS_ROUND, ENOUGH = 0.1, 0.05
 """Of the radius to which a kink is rounded: the next one, and how near its minimum to go before."""
 SHARPEST = 1e-9
@@ -60,7 +63,7 @@ TRUSTED = 5
 NEARLY_FLAT = 1e-3
 """Share of a small gradient below which no step is worth trying, whatever the loss."""
 IDLE, LEVEL = 20, 1e-13
-"""Steps in which the loss falls by less than this share of it: they wander where it is flat."""
+"""Steps in which the loss falls by no more than this share of it: they wander where it is flat."""
 STRICTER = 0.1
 """Factor on the estimated gap after a proof has shown that it was too hopeful."""
 
@@ -244,6 +247,9 @@ class _Run:
         self.metric: Metric | None = None
         self._begun, self._made = objective.evaluations, objective.projections
         self.asked = objective.loss
+        self.eager = len(objective) > CHEAP * len(objective.in_memory(None)[1])
+        if self.eager:  # proofs take several passes
+            self.hope = STRICTER
         self.keeper = keeper
         self._at: Standing | None = None
         """Where a run that was stopped goes on from."""
@@ -298,6 +304,8 @@ class _Run:
     def minimize(self, show: Callable[[dict[str, Any]], None]) -> None:
         """Step until the minimum is reached or nothing is left to try; the model ends there."""
         first = FIRST_METRIC if self.asked.is_convex else 0  # these begin near a minimum
+        if self.eager:
+            first = 0
         at = self._at or Standing(self._start, first if self.curved else np.inf, metric=self.metric)
         while True:
             self._keep(at)
@@ -351,7 +359,7 @@ class _Run:
         steepness = float(np.linalg.norm(here.gradient)) / np.sqrt(2.0 * here.value)
         drawn = Drawn(here.x, float(steepness), int(at.due))
         at.metric = self._metric(drawn)
-        at.due = self.evaluations + NEXT_METRIC + 2.0 * at.price
+        at.due = self.evaluations + (SOON if self.eager else NEXT_METRIC + 2.0 * at.price)
         if at.metric is not None:
             at.pairs.clear()
         at.drawn = None if at.metric is None else drawn
@@ -434,11 +442,16 @@ class _Run:
         return StopReason.CAP if self.evaluations > self.max_iter else None
 
     def _is_idle(self) -> bool:
-        """Whether the last steps changed nothing; a kink that is rounded less changes the loss."""
-        losses = [row["loss"] for row in self.history.rows]
-        if len(losses) <= IDLE or self.asked.power == 1:
+        """Whether the last steps changed nothing. A kink that is rounded less changes the loss, and
+        without a ridge it is the gradient that has to become small."""
+        rows = self.history.rows
+        if len(rows) <= IDLE or self.asked.power == 1:
             return False
-        return min(losses[-IDLE:]) >= (1.0 - LEVEL) * min(losses[:-IDLE])
+        shares = {"loss": 1.0 - LEVEL} | ({} if self.model.ridge > 0 else {"gradient": 1.0})
+        return all(
+            min(row[name] for row in rows[-IDLE:]) >= share * min(row[name] for row in rows[:-IDLE])
+            for name, share in shares.items()
+        )
 
     def _is_minimum(self, here: _Point, direction: np.ndarray, known: int) -> bool:
         """Whether the distance to the minimum is proved to be small, or without a ridge, the

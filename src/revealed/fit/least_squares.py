@@ -75,6 +75,12 @@ class RowFactor:
         self._R = np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))
         self.count = total
 
+    def scale(self, factor: float) -> None:
+        """Let every row count `factor` times as much."""
+        if factor != 1.0:
+            self.count *= factor
+            self._R = np.sqrt(factor) * self._R
+
     def arrays(self) -> dict[str, np.ndarray]:
         """All that is known of the rows, to be kept on disk."""
         return {

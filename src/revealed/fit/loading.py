@@ -16,8 +16,7 @@ import numpy as np
 from .._common.optional import require
 from ..errors import InputError
 from ..io.folder import WITH_LIMITS, Facts, Tensors, finite, read_folder, unplain
-from ..io.problems import unpack_constraints, unpack_form, unpack_problem
-from ..io.structures import unpack_structure
+from ..io.problems import unpack_form, unpack_named, unpack_problem
 from ..problems.unknown import UnknownLimits
 from .certificate import Certificate, Convergence
 from .cross_validation import InverseRegressorCV
@@ -227,7 +226,7 @@ def _decoded(value: Any, module: Any) -> Any:
 
 
 def _from_command_line(facts: Facts, tensors: Tensors, problem: Any) -> InverseRegressor:
-    if facts.get("version", int) == WITH_LIMITS:
+    if facts.get("version", int) == WITH_LIMITS or facts.has("limits"):
         raise InputError(
             "Every context of this model brings limits of its own. Use `revealed predict`, or "
             "revealed.cli.store.load_model."
@@ -235,7 +234,7 @@ def _from_command_line(facts: Facts, tensors: Tensors, problem: Any) -> InverseR
     stored = facts.part("model")
     kind, margin = stored.get("kind", str), stored.get("margin", float)
     if problem is None:
-        problem = unpack_structure(facts.part("problem"), tensors, unpack_constraints(tensors))
+        problem = unpack_named(facts.part("problem"), tensors)
     names, mean, scale = _columns(facts)
     est: Any = InverseRegressor(problem, model=kind, margin=margin)
     est.model_ = _in_units(kind, tensors, mean, scale)

@@ -12,6 +12,7 @@ from typing import Any
 
 from .._common.settings import Settings
 from ..errors import InputError
+from ..projection.distance import POWERS
 
 
 class Huber(Settings):
@@ -47,13 +48,8 @@ class Welsch(Settings):
         self.delta = delta
 
 
-_BY_NAME: dict[str, dict[str, Any]] = {
-    "auto": {"power": "auto", "delta": None},
-    "squared": {"power": 2, "delta": None},
-    "distance": {"power": 1, "delta": None},
-    "huber": {"power": "huber", "delta": None},
-    "welsch": {"power": "welsch", "delta": None},
-}
+_BY_NAME: dict[str, Any] = {"auto": "auto", "squared": 2, "distance": 1}
+_BY_NAME |= {power: power for power in POWERS if isinstance(power, str)}
 
 
 def power_and_delta(loss: Any) -> dict[str, Any]:
@@ -63,4 +59,4 @@ def power_and_delta(loss: Any) -> dict[str, Any]:
     if not isinstance(loss, str) or loss not in _BY_NAME:
         known = ", ".join(_BY_NAME)
         raise InputError(f"`loss` must be one of {known}, Huber(...) or Welsch(...); got {loss!r}.")
-    return _BY_NAME[loss]
+    return {"power": _BY_NAME[loss], "delta": None}

@@ -261,6 +261,12 @@ class LinearModel(Settings):
         self._forget()
 
     @property
+    def rows(self) -> RowFactor:
+        """What was seen of the features: their mean and spread."""
+        assert self._rows is not None, "`prepare` comes first"
+        return self._rows
+
+    @property
     def standardized(self) -> np.ndarray:
         """(n, d + 1): coefficients of features of standard deviation 1, and costs of the mean
         context."""

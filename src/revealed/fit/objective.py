@@ -20,7 +20,7 @@ class DualTotals(NamedTuple):
     """Sums over samples and draws that prove a bound on the minimum; see `bound`."""
 
     gram: np.ndarray
-    """(r, r) of the lifts of all y, by their weights."""
+    """(r, r) of the lifts of all y that may become longer, by their weights."""
     sums: np.ndarray
     """(r,) of the lifts: what must be 0."""
     weight: float

@@ -18,13 +18,15 @@ from typing import Any
 from .._common.checks import check_number, check_whole
 from ..errors import InputError
 from ..optimality.protocol import CostSet as Sets
+from ..projection.distance import FORMS
 from .bound import lower_bound
-from .certificate import Certificate, Convergence, describe
+from .certificate import Certificate, Convergence
 from .contexts import check_data
 from .decisions import counting
-from .evaluation import DistanceLoss, Evaluation, Evaluator
+from .evaluation import DistanceLoss, Evaluator
 from .history import History, StopReason, has_stalled
 from .models import CostModel, is_convex_model
+from .objective import Objective
 from .progress import progress
 
 Monitor = Callable[[CostModel], dict[str, Any]]
@@ -63,23 +65,47 @@ def pocs(
     Z, sets, _ = counting(Z, sets)
     features = model.prepare(Z, sets.n_parameters, weights=sets.weights)
     evaluator = Evaluator(sets, loss, warm_start=warm_start, threads=threads)
-    _refuse_kinks(evaluator.loss)
+    return alternate(
+        model,
+        features,
+        evaluator,
+        max_iter=max_iter,
+        tol=tol,
+        window=window,
+        monitor=monitor,
+        verbose=verbose,
+    )
+
+
+def alternate(
+    model: CostModel,
+    features: Any,
+    objective: Objective,
+    *,
+    max_iter: int,
+    tol: float,
+    window: int = 10,
+    monitor: Monitor | None = None,
+    verbose: bool = False,
+) -> History:
+    """`pocs` for a model that is prepared and data of any kind."""
+    _refuse_kinks(objective.loss)
     history, fitting = History(), 0.0
     with progress("POCS", max_iter, verbose=verbose) as show:
         while history.reason is None:
-            done = evaluator(model, features)
+            done = objective(model, features)
             row = {"iteration": len(history), "loss": done.h + model.penalty()} | done.row()
             row["fit_seconds"] += fitting
             history.append(row | (monitor(model) if monitor else {}))
             show(history.rows[-1])
-            history.reason = _reason(history, max_iter, tol, window, evaluator.loss)
+            history.reason = _reason(history, max_iter, tol, window, objective.loss)
             started = time.perf_counter()
             if history.reason is None:
                 model.refit()
             fitting = time.perf_counter() - started
-    facts = _convergence(model, features, evaluator, done, history)
-    if evaluator.loss != DistanceLoss():
-        done = describe(model, features, sets, threads=threads)
+    facts = _convergence(model, features, objective, done, history)
+    if objective.loss != DistanceLoss():
+        done = objective.describe(model, features)
     history.certificate = Certificate.of(done, tol, history.reason, facts)
     return history
 
@@ -95,7 +121,7 @@ def _reason(
 
 
 def _convergence(
-    model: CostModel, features: Any, evaluator: Evaluator, done: Evaluation, history: History
+    model: CostModel, features: Any, evaluator: Objective, done: Any, history: History
 ) -> Convergence:
     """How far from the minimum the last evaluation was; models of any kind give no bound."""
     value, bound = done.h + model.penalty(), 0.0
@@ -113,7 +139,7 @@ def _convergence(
 
 
 def _refuse_kinks(loss: DistanceLoss) -> None:
-    if loss.power in (1, "welsch"):
+    if not FORMS[loss.power].has_unit_steps:
         raise InputError(
             f"POCS needs a squared distance or Huber's form, whose gradient it may follow all the "
             f"way; power={loss.power!r} needs solver='lbfgs'."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +21,7 @@ from .decisions import checked_sample_weight, joined
 from .feature_models import SharedModel
 from .limits.model import LimitIntervals, LimitModel
 from .models import CostModel
+from .output import as_asked, set_output
 
 
 class UnsolvedDecisionWarning(UserWarning):
@@ -37,6 +38,12 @@ class Predictor:
     form_: CostForm | None
     limits_: LimitModel | None
 
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """What `predict` and `predict_cost` return: "pandas" for a DataFrame with the names of the
+        variables, where the decisions learned from had names, and the index of `Z`; "default" for
+        arrays. scikit-learn's `set_config(transform_output="pandas")` says it for all."""
+        return set_output(self, transform)
+
     def predict_parameters(self, Z: Any) -> Any:
         """(B, p) what the model itself predicts, before a form makes costs of it."""
         return like(Z, self._parameters(Z))
@@ -46,7 +53,7 @@ class Predictor:
 
         `form` is that of these instances where it differs from sample to sample.
         """
-        return like(Z, self._costs(Z, form))
+        return as_asked(self, Z, like(Z, self._costs(Z, form)))
 
     def predict_limits(self, Z: Any) -> Any:
         """(B, K) learned limits, in the order rows of `A_ub`, lower bounds, upper bounds; infinite
@@ -66,7 +73,7 @@ class Predictor:
         with; sets of several problems give a list of B decisions. A cost for which there is no
         decision of minimum cost (it falls without limit, say) gets a row of NaN and a warning.
         """
-        return self._decisions(Z, problem, form)
+        return as_asked(self, Z, self._decisions(Z, problem, form))
 
     def _decisions(
         self, Z: Any, problem: Any, form: CostForm | None, size: int | None = None

@@ -18,9 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.settings import Settings
 from .._common.words import plain_name
 from ..errors import InputError
-from ..io.folder import UNNAMED, plain, write_folder
+from ..io.folder import UNNAMED, WITH_WHOLE, plain, write_folder
 from ..io.problems import pack_form, pack_problem
 from ..optimality.cost_form import CostForm
+from ..problems.integer import IntegerProgram
 from ..problems.linear import LinearProgram
 from .certificate import Certificate
 from .feature_models import QuadraticModel
@@ -64,7 +65,8 @@ def save_estimator(
         index["features"] = [{"name": n, "mean": 0.0, "scale": 1.0} for n in names["features"]]
         tensors |= {"coef": np.array(est.coef_), "intercept": np.array(est.intercept_)}
     place = Path(folder)
-    write_folder(place, index, tensors, version=1 if readable else UNNAMED)
+    named = WITH_WHOLE if isinstance(est.problem, IntegerProgram) else 1
+    write_folder(place, index, tensors, version=named if readable else UNNAMED)
     return place
 
 
@@ -160,13 +162,24 @@ def _is_readable(est: Any, kind: str, names: dict[str, list[str]]) -> bool:
         and len(names) == 2
         and est.form_ is None
         and getattr(est, "limits_", None) is None
-        and type(problem) is LinearProgram
+        and (type(problem) is LinearProgram or _is_plain_integer(problem))
         and problem.n_instances is None
     )
 
 
-def _plan_facts(problem: LinearProgram, variables: list[str]) -> dict[str, Any]:
+def _is_plain_integer(problem: Any) -> bool:
+    """Whether rows, bounds and whole variables are all there is to know of a problem."""
+    plain = type(problem) is IntegerProgram and problem.structure is None
+    return plain and bool(problem.integer.any() and (problem.distance == 1).all())
+
+
+def _plan_facts(problem: LinearProgram | IntegerProgram, variables: list[str]) -> dict[str, Any]:
     """What makes a problem one with names."""
+    if isinstance(problem, IntegerProgram):
+        whole = [
+            name for name, is_whole in zip(variables, problem.integer, strict=True) if is_whole
+        ]
+        return _plan_facts(problem.relaxation, variables) | {"integers": whole, "whole": True}
     return {
         "name": "problem",
         "catalogue": None,

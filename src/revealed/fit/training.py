@@ -21,6 +21,7 @@ from .._common.checks import check_number, check_whole
 from ..errors import InputError
 from ..losses import DecisionLoss, ProjectionLoss, projection_loss
 from ..metrics.measures import decision_loss
+from ..optimality.integer import IntegerCosts
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
@@ -30,6 +31,7 @@ from .checkpoint import Checkpoint
 from .contexts import as_contexts, check_data, check_length, is_ragged
 from .decisions import counting
 from .history import History, StopReason, has_stalled
+from .kept_cuts import cuts_as_tensors, take_cuts
 from .least_squares import chunks
 from .loop import Loop, Row, shuffled
 from .models import CostModel
@@ -222,11 +224,14 @@ class _Learner:
     def forget(self) -> None:
         if self._s.checkpoint:  # without one nothing can be resumed, and warm starts save time
             self._objective.loss.forget()
+            if isinstance(self._sets.kind, IntegerCosts):
+                self._sets.kind.alternatives.forget()
 
     def state(self) -> dict[str, Tensor]:
-        return self._stepper.state()
+        return self._stepper.state() | cuts_as_tensors(self._sets)
 
     def load(self, found: Checkpoint) -> None:
+        found = take_cuts(self._sets, found)
         name = self._s.optimizer
         if name in FULL_BATCH:
             state = found.part_like("optimizer", self._stepper.state())

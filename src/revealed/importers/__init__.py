@@ -11,5 +11,7 @@ from .imported import ImportedModel as ImportedModel
 from .imported import ModelWarning as ModelWarning
 from .imported import RelaxationWarning as RelaxationWarning
 from .linprog import from_linprog as from_linprog
+from .linprog import from_milp as from_milp
+from .lp import read_lp as read_lp
 from .mps import read_mps as read_mps
 from .pyepo import from_pyepo as from_pyepo

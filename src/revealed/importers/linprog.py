@@ -1,6 +1,6 @@
-"""The arguments of scipy.optimize.linprog as a model.
+"""The arguments of scipy.optimize.linprog, and of milp, as a model.
 
-Letters: n variables.
+Letters: n variables, m rows.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._common.arrays import to_float64
 from ..errors import InputError, ShapeError
 from ..problems.linear import LinearProgram
 from .imported import ImportedModel
-from .raw import warn_relaxed, with_zero
+from .raw import RawModel, assemble, warn_relaxed, with_zero
 
 
 def from_linprog(
@@ -60,6 +61,72 @@ def from_linprog(
         maximized=False,
         integer=integer,
     )
+
+
+def from_milp(
+    c: Any,
+    *,
+    integrality: Any = None,
+    bounds: Any = None,
+    constraints: Any = None,
+    options: Any = None,
+    names: Any = None,
+) -> ImportedModel:
+    """The model that `scipy.optimize.milp` would solve with the same arguments.
+
+    `constraints` is a `scipy.optimize.LinearConstraint`, a tuple (A, lb, ub), or several of these;
+    `bounds` a `scipy.optimize.Bounds`, or anything `from_linprog` takes; variables are at least 0
+    unless it says otherwise. `model.integer_problem` keeps whole variables whole. `options` say how
+    to solve, not what, and are left out. `names` name the n variables, else x0, x1, ...
+    """
+    cost = _vector(c, "c")
+    n = len(cost)
+    kinds = np.zeros(n, dtype=np.int64) if integrality is None else _kinds(integrality, n)
+    lb, ub = _limits((0, None) if bounds is None else bounds, n)
+    parts = [_row_limits(part, k, n) for k, part in enumerate(_listed(constraints))]
+    matrices, lower, upper = zip(*parts, strict=True) if parts else ([], [], [])
+    m = sum(len(part) for part in lower)
+    return assemble(
+        RawModel(
+            source="the integer program",
+            matrix=sparse.csr_array(sparse.vstack(matrices)) if m else sparse.csr_array((0, n)),
+            row_lower=np.concatenate([*lower, np.zeros(0)]),
+            row_upper=np.concatenate([*upper, np.zeros(0)]),
+            lb=lb,
+            ub=ub,
+            variable_names=_names(names, n),
+            row_names=tuple(f"row{i}" for i in range(m)),
+            cost=cost,
+            integer=kinds % 2 == 1,
+            semicontinuous=kinds >= 2,
+        )
+    )
+
+
+def _listed(constraints: Any) -> list[Any]:
+    """One constraint, or several, as a list."""
+    if constraints is None:
+        return []
+    alone = hasattr(constraints, "A") or (
+        isinstance(constraints, tuple)
+        and len(constraints) == 3
+        and not any(hasattr(part, "A") or isinstance(part, tuple) for part in constraints)
+    )
+    return [constraints] if alone else list(constraints)
+
+
+def _row_limits(part: Any, k: int, n: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """A matrix (m, n) and both sides (m,) of its rows."""
+    given = (part.A, part.lb, part.ub) if hasattr(part, "A") else tuple(part)
+    if len(given) != 3:
+        raise InputError(
+            f"Constraint {k} must be a LinearConstraint or a tuple (A, lb, ub); got {len(given)} "
+            "parts. Give -inf or inf for a side without a limit."
+        )
+    A = sparse.csr_array(given[0] if sparse.issparse(given[0]) else np.atleast_2d(given[0]))
+    _check_columns(n, **{f"A of constraint {k}": A})
+    low, high = (np.broadcast_to(np.asarray(side, float), A.shape[:1]) for side in given[1:])
+    return A, low, high
 
 
 def _vector(value: Any, name: str) -> np.ndarray:

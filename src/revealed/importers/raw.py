@@ -118,7 +118,7 @@ def warn_relaxed(
         f"In {source} {' and '.join(counts)}; it is read as its linear relaxation. Costs that "
         "explain a decision there explain it in the whole model too, but some that explain it only "
         "among whole numbers are missed, and decisions predicted by the relaxation may be "
-        "fractional.",
+        "fractional. `integer_problem` of the model keeps its variables whole.",
         RelaxationWarning,
         stacklevel=stacklevel,
     )

@@ -35,7 +35,9 @@ look for them, and decide wrongly."""
 UNNAMED = 3
 """The version of estimators that the command line cannot read: without names of features and
 variables, or of another kind than linear and quadratic."""
-VERSIONS = (1, WITH_LIMITS, UNNAMED)
+WITH_WHOLE = 4
+"""The version of models whose decisions are whole: earlier readers would decide with fractions."""
+VERSIONS = (1, WITH_LIMITS, UNNAMED, WITH_WHOLE)
 """Of the format, that are read; a model is written in the oldest that can say what it is."""
 INDEX, TENSORS = "model.json", "tensors.safetensors"
 CHECKSUM = "sha256"

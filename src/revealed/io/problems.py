@@ -1,8 +1,9 @@
 """A problem as tensors and facts, and back: every number checked before it is used.
 
-Linear and quadratic programs are kept whole, with matrices that differ by instance and with the
-structure that their fast oracle knows. A problem made of Python functions is not: a model of one is
-loaded with `load(folder, problem=...)`.
+Linear, quadratic and integer programs are kept in full, with matrices that differ by instance and,
+if linear, with the structure that their fast oracle knows. A problem made of Python functions is
+not, nor are tours and other integer programs with a structure: a model of one is loaded with
+`load(folder, problem=...)`.
 
 Letters: B instances, n variables, m rows.
 """
@@ -17,6 +18,7 @@ from scipy import sparse
 from .._common.rows import Rows, frozen
 from ..errors import InputError
 from ..optimality.cost_form import CostForm
+from ..problems.integer import IntegerProgram
 from ..problems.linear import LinearProgram
 from ..problems.quadratic import QuadraticProgram
 from .folder import Facts, Tensors, tensor
@@ -41,6 +43,12 @@ def pack_problem(problem: Any) -> tuple[dict[str, Any], Tensors]:
         if packed is not None:
             facts, tensors = packed
             return {"kind": "linear", **facts}, pack_constraints(problem) | tensors
+    if type(problem) is IntegerProgram and problem.structure is None:
+        own = {
+            "problem.integer": problem.integer.astype(np.int64),
+            "problem.distance": np.array(problem.distance),
+        }
+        return {"kind": "integer"}, pack_constraints(problem.relaxation) | own
     return {
         "kind": "given",
         "type": type(problem).__name__,
@@ -57,17 +65,20 @@ def unpack_problem(facts: Facts, tensors: Tensors, given: Any = None) -> Any:
         return given
     if kind == "given":
         raise InputError(
-            f"The problem of this model, a {facts.get('type', str)[:60]}, holds Python functions, "
-            "which are not kept on disk. Build it again and give it: load(folder, problem=...)."
+            f"The problem of this model, a {facts.get('type', str)[:60]}, holds Python functions "
+            "or constraints that no row holds, which are not kept on disk. Build it again and give "
+            "it: load(folder, problem=...)."
         )
-    if kind not in ("linear", "quadratic"):
+    if kind not in ("linear", "quadratic", "integer"):
         raise InputError(
-            f"{facts.where}: this version of revealed knows problems of kind 'linear' and "
-            f"'quadratic', not {kind[:40]!r}."
+            f"{facts.where}: this version of revealed knows problems of kind 'linear', 'quadratic' "
+            f"and 'integer', not {kind[:40]!r}."
         )
     constraints = unpack_constraints(tensors)
     if kind == "linear":
         return unpack_structure(facts, tensors, constraints)
+    if kind == "integer":
+        return _unpack_integer(tensors, constraints)
     Q = tensors.get("problem.Q")
     n = constraints.n_variables
     return QuadraticProgram(
@@ -81,6 +92,34 @@ def unpack_problem(facts: Facts, tensors: Tensors, given: Any = None) -> Any:
         constraints.lb,
         constraints.ub,
         semidefinite=facts.get("semidefinite", bool),
+    )
+
+
+def unpack_named(facts: Facts, tensors: Tensors) -> LinearProgram | IntegerProgram:
+    """The problem of a model with names, which says by name what is whole; a model of an earlier
+    version is of the relaxation."""
+    rows = unpack_structure(facts, tensors, unpack_constraints(tensors))
+    if not (facts.has("whole") and facts.get("whole", bool)):
+        return rows
+    variables, whole = facts.words("variables"), facts.words("integers")
+    unknown = set(whole) - set(variables)
+    if unknown or not whole:
+        raise InputError(f"{facts.where}: 'integers' must be variables, at least one.")
+    return IntegerProgram.of(rows, np.isin(variables, whole))
+
+
+def _unpack_integer(tensors: Tensors, rows: LinearProgram) -> IntegerProgram:
+    n = rows.n_variables
+    mask = tensor(tensors, "problem.integer", (n,), "i")
+    return IntegerProgram(
+        rows.eq_rows if rows.eq_rows.shape[0] else None,
+        rows.b_eq if rows.eq_rows.shape[0] else None,
+        rows.ub_rows if rows.ub_rows.shape[0] else None,
+        rows.b_ub if rows.ub_rows.shape[0] else None,
+        rows.lb,
+        rows.ub,
+        integer=mask,
+        distance=tensor(tensors, "problem.distance", (n,)),
     )
 
 

@@ -30,7 +30,7 @@ from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
 from ..problems.protocol import Problem, check_same_shape
 from ..projection import Projection, ProjectionStatus, project
-from ..projection.distance import BENT, check_delta, check_power, length_of, value_and_gradient
+from ..projection.distance import FORMS, check_delta, check_power, length_of, value_and_gradient
 from ..projection.result import refuse_empty
 from ..projection.triton import DeviceSets, on_device, project_on_device
 from ._device import OnDevice, distance_on_device, with_device_weights
@@ -204,7 +204,7 @@ class ProjectionLoss(DecisionLoss):
         self._device.memory.forget()
 
     def extra_repr(self) -> str:
-        bend = f", delta={self.delta:g}" if self.power in BENT else ""
+        bend = f", delta={self.delta:g}" if FORMS[self.power].uses_delta else ""
         return (
             f"{self.problem!r}, margin={self.margin}, power={self.power!r}{bend}, "
             f"reduction={self.reduction!r}"

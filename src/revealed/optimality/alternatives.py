@@ -78,6 +78,8 @@ class Alternatives:
         """Of each group: decisions of one group have the same constraints."""
         self.cuts: list[Cuts] = []
         """Of each observed decision: its cuts, among the points of its group."""
+        self.group_of: list[int] = []
+        """Of each observed decision."""
         self.n_cuts = 0
         """Of all observed decisions."""
         self.confirmed: set[int] = set()
@@ -100,6 +102,7 @@ class Alternatives:
                 number[b] = self._numbers.setdefault(key, len(self.cuts))
                 if number[b] == len(self.cuts):
                     self.cuts.append(Cuts())
+                    self.group_of.append(int(group[b]))
         return number, group
 
     def _group(self, key: bytes, n: int) -> int:
@@ -136,6 +139,38 @@ class Alternatives:
         """Remember these cuts (B, width) for the next time."""
         with self._lock:
             self._last[number] = used
+
+    def forget(self) -> None:
+        """Drop where projections may begin, not what is known."""
+        with self._lock:
+            self._last = np.empty((0, 0), np.int64)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Points by group and cuts by decision, for `take_in`."""
+        with self._lock:
+            sizes = [len(points) for points in self.points]
+            counts = [len(cuts) for cuts in self.cuts]
+            return {
+                "points": np.concatenate([points.rows for points in self.points]),
+                "points_of_group": np.array(sizes, np.int64),
+                "cuts": np.concatenate([cuts.places for cuts in self.cuts]),
+                "cuts_of_decision": np.array(counts, np.int64),
+            }
+
+    def take_in(self, state: dict[str, np.ndarray], decisions: np.ndarray) -> None:
+        """Add what another run had found about the same `decisions`, by their numbers; all were
+        entered in the same order."""
+        ends = np.cumsum(state["points_of_group"])
+        begins = ends - state["points_of_group"]
+        cuts = np.split(state["cuts"], np.cumsum(state["cuts_of_decision"])[:-1])
+        places: dict[int, list[int]] = {}
+        for own in decisions.tolist():
+            g = self.group_of[own]
+            if g not in places:
+                rows = state["points"][begins[g] : ends[g]]
+                places[g] = [self.add(g, np.ascontiguousarray(x)) for x in rows]
+            for cut in cuts[own]:
+                self.cut(own, places[g][cut])
 
 
 def alternatives_of(problem: IntegerProgram) -> Alternatives:

@@ -24,6 +24,7 @@ from scipy import sparse
 from scipy.linalg import qr
 
 from .._common.rows import Rows
+from .._common.words import shapes
 from ..errors import InputError
 from .sets import EntryState, OptimalitySet
 
@@ -35,7 +36,7 @@ LITTLE = 1e-6
 """Share of a coefficient below which what is left of it is rounding."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Identified:
     """The directions of cost that no decision identifies; only the rest can be learned."""
 
@@ -56,6 +57,9 @@ class Identified:
     features: np.ndarray
     """(d,) whether each feature, the others given, has an identifiable effect; empty without
     contexts."""
+
+    def __repr__(self) -> str:
+        return shapes(self)
 
     @property
     def n_unknown(self) -> int:

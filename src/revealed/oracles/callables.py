@@ -28,14 +28,16 @@ def solve_by_oracle(
     costs: Any,
     *,
     time_limit: float | None = None,
+    gap: float = 0.0,
     threads: int | None = None,
     start: np.ndarray | None = None,
 ) -> IntegerSolution:
     """The function's decisions for each row of `costs` (B, n), checked.
 
     A decision that passes is taken as optimal, since only the function can know, unless another of
-    its answers costs less: then the function is not exact, and `OracleProblem.is_trusted` no more.
-    Calls come one after the other, in the calling thread unless they have a time limit.
+    its answers, or a decision in `start`, costs less: then the function is not exact, and
+    `OracleProblem.is_trusted` no more. A `gap` is left to the function. Calls come one after the
+    other, in the calling thread unless they have a time limit.
     """
     C, restore = as_costs(costs, problem.n_variables)
     deadline = deadline_after(time_limit)
@@ -58,20 +60,19 @@ def solve_by_oracle(
             if x is not None and fault is None:
                 status[b] = SolveStatus.OPTIMAL
                 X[b] = problem.rounded(x[None])[0]
-    _contradicted(problem, C, X, status)
+    _contradicted(problem, C, X, status, start)
     bound = np.where(status == SolveStatus.OPTIMAL, (C * X).sum(axis=1), -np.inf)
     return packed(X, status, bound, C, restore)
 
 
-def _contradicted(problem: OracleProblem, C: np.ndarray, X: np.ndarray, status: np.ndarray) -> None:
-    """Take OPTIMAL back where another answer costs less, and remember these answers."""
+def _contradicted(
+    problem: OracleProblem, C: np.ndarray, X: np.ndarray, status: np.ndarray, start: Any
+) -> None:
+    """Take OPTIMAL back where a decision known to be feasible costs less; remember the answers."""
     there = np.flatnonzero(status == SolveStatus.OPTIMAL)
-    if not there.size:
-        return
-    record = problem.record
-    record.enter(C[there], X[there])
-    wrong = record.wrong(C[there], X[there])
-    status[there[wrong]] = SolveStatus.FAILED
+    if there.size:
+        wrong = problem.record.enter(C[there], X[there], start)
+        status[there[wrong]] = SolveStatus.FAILED
 
 
 def _called(problem: OracleProblem, given: np.ndarray, b: int, deadline: float) -> Any:

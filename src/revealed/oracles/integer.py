@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._common.arrays import as_costs
+from .._common.checks import check_number
 from .._common.registry import Registry
 from ..problems.integer import INTEGRAL, IntegerProgram
 from ..problems.solution import IntegerSolution, SolveStatus
@@ -45,6 +47,7 @@ def solve_integer(
     costs: Any,
     *,
     time_limit: float | None = None,
+    gap: float = 0.0,
     threads: int | None = None,
     start: np.ndarray | None = None,
 ) -> IntegerSolution:
@@ -55,23 +58,24 @@ def solve_integer(
     """
     C, restore = as_costs(costs, problem.n_variables)
     problem.check_batch(len(C), "costs")
+    check_number(gap, "gap")
     deadline, threads = deadline_after(time_limit), thread_count(threads)
     _, exponent = np.frexp(np.abs(C).max(axis=1, initial=0.0))
     scaled = np.ldexp(C, -exponent[:, None])
-    found = solver_of(problem)(problem, scaled, deadline, threads, start)
+    found = solver_of(problem, gap)(problem, scaled, deadline, threads, start)
     X, status = checked(problem, found)
     bound = np.where(status == SolveStatus.OPTIMAL, (scaled * X).sum(axis=1), found.bound)
     return packed(X, status, np.ldexp(bound, exponent), C, restore)
 
 
-def solver_of(problem: IntegerProgram) -> IntegerSolver:
-    """The special solver of the problem's structure, or the general one."""
+def solver_of(problem: IntegerProgram, gap: float) -> IntegerSolver:
+    """The special solver of the problem's structure, or the general one, which may leave a gap."""
     special = INTEGER_SOLVERS.find(type(problem.structure))
     if special is not None:
         return special
     from .mip import solve_mips
 
-    return solve_mips
+    return partial(solve_mips, gap=gap)
 
 
 def checked(problem: IntegerProgram, found: Found) -> tuple[np.ndarray, np.ndarray]:

@@ -31,12 +31,19 @@ _OPTIONS = {
     "dual_feasibility_tolerance": _TOLERANCE,
 }
 SMALLEST_SHARE = 0.0
+_CLOSED = 1e-6
+"""Of a decision's cost: the accuracy to which HiGHS calls a gap closed."""
 
 
 def solve_mips(
-    problem: IntegerProgram, costs: np.ndarray, deadline: float, threads: int, start: Any
+    problem: IntegerProgram,
+    costs: np.ndarray,
+    deadline: float,
+    threads: int,
+    start: Any,
+    gap: float = 0.0,
 ) -> Found:
-    """See `IntegerSolver`."""
+    """See `IntegerSolver`; HiGHS may end within a relative `gap`, which is then no OPTIMAL."""
     size = len(costs)
     found = Found(
         np.full(costs.shape, np.nan),
@@ -56,7 +63,7 @@ def solve_mips(
                 return
             begin = None if start is None else start[b]
             found.X[b], found.status[b], found.bound[b] = solvers[k].solve(
-                problem, b, costs[b], seconds, begin
+                problem, b, costs[b], seconds, begin, gap
             )
 
     try:
@@ -96,7 +103,13 @@ class MipSolver:
         self.is_stopped = False
 
     def solve(
-        self, problem: IntegerProgram, b: int, cost: np.ndarray, seconds: float, begin: Any
+        self,
+        problem: IntegerProgram,
+        b: int,
+        cost: np.ndarray,
+        seconds: float,
+        begin: Any,
+        gap: float = 0.0,
     ) -> tuple[np.ndarray | float, int, float]:
         """A decision or NaN, a status and a lower bound for instance b."""
         highs = self._highs
@@ -111,6 +124,7 @@ class MipSolver:
         # The clock of branch and bound begins with each run, that of the simplex method runs on.
         begun = 0.0 if problem.integer.any() else highs.getRunTime()
         limit = begun + seconds if np.isfinite(seconds) else 1e300
+        highs.setOptionValue("mip_rel_gap", gap)
         highs.setOptionValue("time_limit", 0.0 if self.is_stopped else limit)
         if highs.run() == self._api.HighsStatus.kError:
             highs.setOptionValue("threads", 0)  # another user of HiGHS has fixed their number
@@ -125,7 +139,10 @@ class MipSolver:
         has_point = info.primal_solution_status == self._api.SolutionStatus.kSolutionStatusFeasible
         x = np.array(highs.getSolution().col_value) if has_point else np.nan
         if state == states.kOptimal and has_point:
-            return x, SolveStatus.OPTIMAL, float(cost @ x)
+            value, below = float(cost @ x), float(info.mip_dual_bound)
+            if problem.integer.any() and value - below > _CLOSED * (1.0 + abs(value)):
+                return x, SolveStatus.LIMIT, below  # within the gap that was allowed
+            return x, SolveStatus.OPTIMAL, value
         if state == states.kInfeasible:
             return np.nan, SolveStatus.INFEASIBLE, np.inf
         if state in (states.kUnbounded, states.kUnboundedOrInfeasible):

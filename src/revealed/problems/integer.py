@@ -39,6 +39,10 @@ class IntegerStructure(Protocol):
         """(B,): 0 where decisions (B, n) obey what the structure asks beyond rows, else above 0."""
         ...
 
+    def tight(self, x: np.ndarray) -> np.ndarray:
+        """(k, n): rows G, other than those of the program, with G y <= G x for every feasible y."""
+        ...
+
 
 class IntegerProgram(Record, LinearObjective):
     """A mixed-integer linear program in general form, or a batch of them, waiting for costs.
@@ -86,7 +90,7 @@ class IntegerProgram(Record, LinearObjective):
         relaxation = LinearProgram(A_eq, b_eq, A_ub, b_ub, lb, ub)
         if structure is not None and not isinstance(structure, IntegerStructure):
             raise InputError(
-                "`structure` must have `n_instances`, `take` and `violation`; got "
+                "`structure` must have `n_instances`, `take`, `violation` and `tight`; got "
                 f"{type(structure).__name__}. Leave it out for the general oracle."
             )
         n = relaxation.n_variables
@@ -106,6 +110,7 @@ class IntegerProgram(Record, LinearObjective):
         costs: Any,
         *,
         time_limit: float | None = None,
+        gap: float = 0.0,
         threads: int | None = None,
         start: np.ndarray | None = None,
     ) -> IntegerSolution:
@@ -114,11 +119,12 @@ class IntegerProgram(Record, LinearObjective):
         OPTIMAL is as exact as the solver: HiGHS distinguishes costs to 1e-6 of the largest.
         What is left of `time_limit`, in seconds for the whole call, is shared out evenly over the
         instances that are left; those that it stops have status LIMIT, the best decision found so
-        far in `incumbent` and a proved lower bound in `bound`. `start` (B, n) are feasible
-        decisions that a solver may begin from.
+        far in `incumbent` and a proved lower bound in `bound`, and so have those where HiGHS ended
+        within `gap`, relative to the cost, but not at 0; special oracles go to the end. `start` (B, n) are
+        feasible decisions that a solver may begin from.
         """
         oracle: Any = ORACLES.of(self)
-        return oracle(self, costs, time_limit=time_limit, threads=threads, start=start)
+        return oracle(self, costs, time_limit=time_limit, gap=gap, threads=threads, start=start)
 
     @classmethod
     def of(cls, relaxation: LinearProgram, integer: Any = True) -> IntegerProgram:

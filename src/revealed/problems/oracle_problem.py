@@ -16,36 +16,43 @@ from .integer import IntegerProgram
 
 ON_ERROR = ("raise", "fail")
 REMEMBERED = 2048
-"""Answers that a function's others are compared with: the last ones."""
+"""Answers, and decisions, that a function's others are compared with: the last ones."""
 EXACT = 1e-7
 """Of the largest cost times the number of variables: how exact an answer must be."""
 
 
 class Answers:
-    """What a function has answered so far, and whether its answers agree: none may cost less, under
-    the costs of another, than that one's own decision."""
+    """What a function has answered so far, and whether that agrees: no decision known to be
+    feasible, another answer or one that was observed, may cost less than an answer does."""
 
     def __init__(self, n: int) -> None:
-        self.costs, self.decisions = np.empty((0, n)), np.empty((0, n))
-        self.agree = True
+        self.costs, self.decisions, self.known = (np.empty((0, n)) for _ in range(3))
+        self.count, self.agree = 0, True
+        self.probed = False
+        """Whether it was asked questions that only test it."""
 
-    def enter(self, C: np.ndarray, X: np.ndarray) -> None:
-        """Remember decisions X (B, n) under costs C (B, n)."""
-        first = len(C) if len(C) < REMEMBERED else REMEMBERED
-        kept = slice(-(REMEMBERED - first) or len(self.costs), None)
-        self.costs = np.concatenate([self.costs[kept], C[-first:]])
-        self.decisions = np.concatenate([self.decisions[kept], X[-first:]])
-        if self.agree:
-            self.agree = not bool(self.wrong(self.costs, self.decisions).any())
+    def enter(self, C: np.ndarray, X: np.ndarray, feasible: np.ndarray | None = None) -> np.ndarray:
+        """Remember decisions X (B, n) under costs C (B, n), and others that are feasible; which of
+        X (B,) are wrong."""
+        self.count += len(C)
+        new = X if feasible is None else np.concatenate([X, feasible])
+        new = np.unique(new[np.isfinite(new).all(axis=1)], axis=0)
+        known = np.concatenate([self.known, new])[-REMEMBERED:]
+        wrong = _cheaper(C, X, known)
+        if wrong.any() or _cheaper(self.costs, self.decisions, new).any():
+            self.agree = False
+        self.known = np.unique(known, axis=0)
+        self.costs = np.concatenate([self.costs, C])[-REMEMBERED:]
+        self.decisions = np.concatenate([self.decisions, X])[-REMEMBERED:]
+        return wrong
 
-    def wrong(self, C: np.ndarray, X: np.ndarray) -> np.ndarray:
-        """(B,) bool: a decision that was returned for other costs costs less."""
-        if not len(C):
-            return np.zeros(0, bool)
-        known = np.unique(self.decisions, axis=0)
-        least = (C @ known.T).min(axis=1)
-        allowed = EXACT * np.abs(C).max(axis=1) * C.shape[1]
-        return (C * X).sum(axis=1) > least + allowed
+
+def _cheaper(C: np.ndarray, X: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """(B,) bool: a known decision costs less under C (B, n) than X (B, n)."""
+    if not len(C) or not len(known):
+        return np.zeros(len(C), bool)
+    allowed = EXACT * np.abs(C).max(axis=1) * C.shape[1]
+    return (C * X).sum(axis=1) > (C @ known.T).min(axis=1) + allowed
 
 
 class OracleProblem(IntegerProgram):

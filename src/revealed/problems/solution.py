@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from .._common.words import count, tally
+
 
 class SolveStatus(IntEnum):
     """How one instance ended; `sentence` says what to do about it.
@@ -53,6 +55,11 @@ class Solution:
     status: Any
     """(B,) int8 codes of `SolveStatus`."""
 
+    def __repr__(self) -> str:
+        size, n = tuple(self.x.shape)
+        told = tally(self.status, SolveStatus)
+        return f"{type(self).__name__}({count(size, 'decision')} of {n} variables: {told})"
+
     @property
     def optimal(self) -> Any:
         """(B,) bool."""
@@ -62,7 +69,7 @@ class Solution:
         return len(self.status)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class IntegerSolution(Solution):
     """Decisions of an integer problem, with what was found where the optimum was not proved."""
 

@@ -130,6 +130,10 @@ class BinaryKnapsackStructure:
         """The rows say it all."""
         return np.zeros(len(X))
 
+    def tight(self, x: np.ndarray) -> np.ndarray:
+        """Those that follow from any 0/1 row are known without it."""
+        return np.zeros((0, len(x)))
+
 
 @dataclass(frozen=True, eq=False)
 class TourStructure:
@@ -152,6 +156,11 @@ class TourStructure:
         """(B,): 1 where the chosen edges are several tours instead of one."""
         parts, _ = connected(X, self.tails, self.heads, self.n_nodes)
         return (parts > 1).astype(float)
+
+    def tight(self, x: np.ndarray) -> np.ndarray:
+        """Two edges at least leave each part of the tour: pieces of it that are left by two."""
+        path = trails(x, self.tails, self.heads, self.n_nodes)[0]
+        return -crossings([path], self.n_nodes - 2, self.tails, self.heads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +208,46 @@ class RoutingStructure:
         there[rows, label[:, 1:]] = True
         excess = np.maximum(load.max(axis=1) - self.most, 0.0) / max(self.capacity, 1.0)
         return np.where((there & (ends != 2)).any(axis=1), 1.0, excess)
+
+    def tight(self, x: np.ndarray) -> np.ndarray:
+        """Two edges at least leave each set of customers: pieces of routes that are left by two."""
+        paths = trails(x, self.tails, self.heads, self.n_nodes)
+        return -crossings(paths, self.n_nodes - 1, self.tails, self.heads)
+
+
+def trails(x: np.ndarray, tails: np.ndarray, heads: np.ndarray, n_nodes: int) -> list[list[int]]:
+    """The nodes of each way from node 0 back to it, without node 0."""
+    near: list[list[int]] = [[] for _ in range(n_nodes)]
+    for e in np.flatnonzero(x > 0.5):
+        near[tails[e]].append(int(heads[e]))
+        near[heads[e]].append(int(tails[e]))
+    paths, done = [], {0}
+    for first in near[0]:
+        path, last, here = [], 0, first
+        while here not in done:
+            done.add(here)
+            path.append(here)
+            ahead = [k for k in near[here] if k != last]
+            last, here = here, ahead[0] if ahead else 0
+        paths += [path] if path else []
+    return paths
+
+
+def crossings(
+    paths: list[list[int]], longest: int, tails: np.ndarray, heads: np.ndarray
+) -> np.ndarray:
+    """(k, E) the edges that leave each piece of 2 to `longest` nodes of a path."""
+    sides = []
+    for path in paths:
+        for first in range(len(path) - 1):
+            for end in range(first + 2, min(len(path), first + longest) + 1):
+                inside = np.zeros(heads.max() + 1, bool)
+                inside[path[first:end]] = True
+                sides.append(inside)
+    if not sides:
+        return np.zeros((0, len(tails)))
+    inside = np.array(sides)
+    return (inside[:, tails] != inside[:, heads]).astype(float)
 
 
 def connected(

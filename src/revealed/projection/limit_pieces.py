@@ -27,7 +27,7 @@ from .._common.arrays import as_costs
 from ..optimality.active_set import EntryState
 from ..optimality.limit_sets import UnknownLimitSet
 from ..optimality.protocol import ProjectionOptions
-from ..oracles.limits import deadline_after, seconds_until
+from ..oracles.calls import deadline_after, seconds_until
 from .project import check_options, projected
 from .result import Projection, ProjectionStatus, as_given
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
 from .._common.arrays import is_torch, loaded_torch, to_float64
+from .._common.words import count, tally
 from ..errors import InputError
 
 
@@ -50,8 +51,9 @@ _SENTENCES = {
     "explain, but other costs, even nearer ones, may explain the decision too. Check that "
     "constraints do not merely touch each other.",
     ProjectionStatus.UNPROVED: "The oracle did not prove that no other decision is cheaper: it "
-    "stopped early, failed, or returned a decision that costs more than one known to be feasible. "
-    "`lower_bound` holds all the same. Allow more time, or check the oracle.",
+    "stopped early, failed, found the cost to fall without limit, or returned a decision that "
+    "costs more than one known to be feasible. `lower_bound` still holds. Allow more time, bound "
+    "the variables, or check the oracle.",
 }
 
 
@@ -81,6 +83,12 @@ class Projection:
     """(B,) a proved lower bound on the distance, from projectors that have one where the projection
     is not exact; read `lower_bound`."""
 
+    def __repr__(self) -> str:
+        size, n = tuple(self.point.shape)
+        told = tally(self.status, ProjectionStatus)
+        far = f", distance {float(self.distance.mean()):.3g} on average" if size else ""
+        return f"{type(self).__name__}({count(size, 'cost')} of {n} entries: {told}{far})"
+
     @property
     def lower_bound(self) -> Any:
         """(B,) what the distance from the set is at least: `distance` where the projection is exact
@@ -103,7 +111,7 @@ class Projection:
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IntegerProjection(Projection):
     """Onto sets of whole decisions: `point` is the nearest cost known to be in the set, and
     `outer`, which is nearer, explains the decision against all alternatives found so far. They are
@@ -121,8 +129,8 @@ class IntegerProjection(Projection):
         return replace(self, point=self.outer, distance=self.bound)
 
 
-ARRAYS = tuple(name for name in Projection.__dataclass_fields__ if name != "bound")
-"""The arrays that every projection has."""
+ARRAYS = tuple(field.name for field in fields(Projection) if field.default is MISSING)
+"""The arrays that every projection has; those with a default some projectors leave out."""
 
 
 def as_given(p: Projection, restore: Callable[[np.ndarray], Any]) -> Projection:

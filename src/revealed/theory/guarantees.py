@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import to_float64
+from .._common.words import shapes
 from ..errors import ShapeError
 from ..optimality.sets import OptimalitySet
 from .rates import checked_contexts, contraction, pl_constant, smoothness, stated_pl_constant
@@ -86,6 +87,9 @@ class Guarantees:
     def rises(self) -> int:
         """Steps in which h rose by more than rounding."""
         return int((np.diff(self.h) > 1e-12 * np.abs(self.h[:-1])).sum())
+
+    def __repr__(self) -> str:
+        return shapes(self)
 
     def __str__(self) -> str:
         head = (

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._common.arrays import to_float64
 from .._common.checks import check_number
+from .._common.words import shapes
 from ..errors import InputError, ShapeError
 from ..optimality.sets import EntryState, OptimalitySet
 from ..projection import project
@@ -51,7 +52,7 @@ _SENTENCES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LemmaBound:
     """Lower bounds on `delta` by the margin through the basis."""
 
@@ -59,6 +60,9 @@ class LemmaBound:
     """(B,) NaN where the lemma has no ground."""
     status: np.ndarray
     """(B,) int8 codes of LemmaStatus; `LemmaStatus(code).sentence` gives the reason."""
+
+    def __repr__(self) -> str:
+        return shapes(self)
 
     @property
     def reason(self) -> np.ndarray:

@@ -11,11 +11,21 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from ..bench.synthetic.experiments import MORE_SEEDS, seeds_part
+from ..bench.synthetic.experiments import MORE_SEEDS, RIVALS_ON_PAPER, seeds_part
 from ..bench.synthetic.tables import CAVE_RIVALS, COMPARABLE, NEGLIGIBLE, PAPER_RIVALS
 from .numbers import fixed, listed, mean, with_error
 from .study import Entry, Study, best, differences, part_words
-from .verdicts import Against, Claim, decided, interval, meet, renamed, set_beside, too_few
+from .verdicts import (
+    Against,
+    Claim,
+    decided,
+    few_of,
+    interval,
+    meet,
+    renamed,
+    set_beside,
+    too_few,
+)
 from .vision.claims import vision_claims
 
 PAPER_SEEDS, CAVE_SEEDS = 5, 10
@@ -107,7 +117,7 @@ def _five(study: Study, part: str, ours: str, others: list[str]) -> list[str]:
 
 def _lower(study: Study, part: str) -> Claim:
     ours = our_erm(study, part)
-    against, missing = meet(study, part, ours, PAPER_RIVALS, ESTIMATE, 0.0)
+    against, missing, absent = meet(study, part, ours, PAPER_RIVALS, ESTIMATE, 0.0)
     return Claim(
         f"On {part_words(part)} ERM by Armijo has lower test estimate loss than "
         f"{listed(list(PAPER_RIVALS))}.",
@@ -116,6 +126,7 @@ def _lower(study: Study, part: str) -> Claim:
         ours.label if ours else "",
         against,
         [*missing, *too_few(study, ours, _seeds(part))],
+        absent,
         _five(study, part, ours.label if ours else "", list(PAPER_RIVALS)),
         whose=THEIRS,
         topic=f"ERM has lower estimate loss than {listed(list(PAPER_RIVALS))}",
@@ -124,7 +135,7 @@ def _lower(study: Study, part: str) -> Claim:
 
 def _comparable(study: Study, part: str) -> Claim:
     ours = our_erm(study, part)
-    against, missing = meet(study, part, ours, ["SPO+"], ESTIMATE, COMPARABLE)
+    against, missing, absent = meet(study, part, ours, ["SPO+"], ESTIMATE, COMPARABLE)
     return Claim(
         f"On {part_words(part)} ERM by Armijo is comparable with SPO+, which sees the true costs.",
         f"Paired differences are surely at most {COMPARABLE:.0%} of SPO+'s mean.",
@@ -132,6 +143,7 @@ def _comparable(study: Study, part: str) -> Claim:
         ours.label if ours else "",
         against,
         [*missing, *too_few(study, ours, _seeds(part))],
+        absent,
         _five(study, part, ours.label if ours else "", ["SPO+"]),
         whose=THEIRS,
         topic="ERM is comparable with SPO+, which sees the true costs",
@@ -146,13 +158,18 @@ def _alike(study: Study, part: str) -> Claim:
             found = set_beside(pocs, erm, ("test", measure), NEGLIGIBLE, both_sides=True)
             against.append(renamed(found, f"ERM by Armijo, test {measure.replace('_', ' ')}"))
     absent = [name for name, entry in (("ERM", erm), ("POCS", pocs)) if entry is None]
+    few = few_of([pocs], len(erm.runs)) if erm and pocs else []
     return Claim(
         f"On {part_words(part)} POCS and ERM by Armijo differ negligibly.",
         f"Paired differences are surely within {NEGLIGIBLE:.0%} of ERM's mean.",
         "mean test loss",
         pocs.label if pocs else "",
         against,
-        [*(f"no finished run of {name}" for name in absent), *too_few(study, erm, _seeds(part))],
+        [
+            *(f"no finished run of {name}" for name in absent),
+            *few,
+            *too_few(study, erm, _seeds(part)),
+        ],
         whose=THEIRS,
         topic="POCS and ERM differ negligibly",
     )
@@ -164,6 +181,7 @@ def _follows(study: Study, part: str) -> Claim | None:
     if len(entries) < 3:
         return None
     against = [_rank_correlation(entries, measure) for measure in GAMMAS]
+    few = few_of(entries, max(len(entry.runs) for entry in entries))
     return Claim(
         f"On {part_words(part)} Γ follows the estimate loss over methods (the paper's footnote).",
         f"The rank correlation over methods, seed by seed, is surely at least {FOLLOWS:g}. The "
@@ -171,8 +189,8 @@ def _follows(study: Study, part: str) -> Claim | None:
         "rank correlation with the test estimate loss",
         "mean over seeds",
         against[:1],
-        too_few(study, entries[0], _seeds(part)),
-        [f"{GAMMAS['gamma_relative']}: {fixed(against[1].ours)}."],
+        [*few, *too_few(study, max(entries, key=lambda e: len(e.runs)), _seeds(part))],
+        remarks=[f"{GAMMAS['gamma_relative']}: {fixed(against[1].ours)}."],
         whose=THEIRS,
         topic="Γ follows the estimate loss over methods",
     )
@@ -201,6 +219,12 @@ def _today(study: Study, part: str) -> Claim | None:
     if ours is None:
         return None
     rivals = [e for e in study.of(part) if not e.ours]
+    there = {e.runs[0].label for e in rivals}
+    asked = [*dict.fromkeys(method.label for method in RIVALS_ON_PAPER), "SPO+"]
+    lost = [label for label in asked if label not in there]
+    absent = [f"no eligible run of {listed(lost)}"] if lost else []
+    judged = [e for e in rivals if not e.needs_true_costs or e.method == "spo+"]
+    missing = few_of(judged, len(ours.runs))
     blind = [set_beside(ours, e, ESTIMATE, 0.0) for e in rivals if not e.needs_true_costs]
     spo = [set_beside(ours, e, ESTIMATE, COMPARABLE) for e in rivals if e.method == "spo+"]
     return Claim(
@@ -210,7 +234,8 @@ def _today(study: Study, part: str) -> Claim | None:
         "mean test estimate loss",
         ours.label,
         [*blind, *spo],
-        [*([] if spo else ["no eligible run of SPO+"]), *too_few(study, ours, _seeds(part))],
+        [*missing, *too_few(study, ours, _seeds(part))],
+        absent,
         whose=OURS_TO_SHOW,
         topic="Our estimator today is at or below every rival that sees decisions only, and level "
         "with SPO+ or better",
@@ -227,6 +252,7 @@ def _ahead(study: Study, part: str) -> Claim:
     absent = [name for name in CAVE_RIVALS if all(e.runs[0].label != name for e in named)]
     missing = [] if ours else ["no finished run of ours"]
     missing += [f"no eligible run of {listed(absent)}"] if absent else []
+    missing += few_of(named, len(ours.runs)) if ours else []
     against = [set_beside(ours, rival, where, 0.0, scale=100.0)] if ours and rival else []
     return Claim(
         f"On {part_words(part)} the best of our decision-only losses is at or below the best "
@@ -236,7 +262,7 @@ def _ahead(study: Study, part: str) -> Claim:
         ours.label if ours else "",
         against,
         [*missing, *too_few(study, ours, CAVE_SEEDS)],
-        _distance_from_truth(study, part, ours),
+        remarks=_distance_from_truth(study, part, ours),
         whose=YARDSTICK,
         topic="The best of our losses is at or below the best rival that sees decisions only",
     )

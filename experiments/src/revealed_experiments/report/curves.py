@@ -76,7 +76,7 @@ def _curves(entries: Sequence[Entry], split: str, measure: str) -> list[Curve]:
         epochs, values = entry.curve(split, measure)
         if epochs.size == 0 or not np.isfinite(values).any():
             continue
-        # A panel is about 300 points wide; more than this many epochs cannot be told apart.
+        # A panel is about 300 points wide; more epochs than this cannot be distinguished.
         keep = np.unique(np.linspace(0, len(epochs) - 1, MOST_POINTS).round().astype(int))
         values = scale * values[:, keep]
         sd = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(len(keep))

@@ -28,7 +28,7 @@ def mean_and_sd(values: np.ndarray) -> tuple[float, float, float]:
 
 
 def mean_and_errors(values: np.ndarray) -> tuple[float, float, float]:
-    """Two standard errors: what a mean difference must exceed to be told apart from none."""
+    """Two standard errors: what a mean difference must exceed to be significant."""
     middle, wide = mean(values), 2 * standard_error(values)
     return middle, middle - wide, middle + wide
 

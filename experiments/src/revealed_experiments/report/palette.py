@@ -1,4 +1,4 @@
-"""Colors: one for each method on the whole page, told apart with any color vision.
+"""Colors: one for each method on the whole page, distinct with any color vision.
 
 Ours are blues and nobody else is. A dashed line or an open dot means "needs true costs", so that no
 meaning rests on color alone. Every color has a twin for dark screens: the page swaps them by its

@@ -2,7 +2,8 @@
 
 A claim is open while runs are missing that it speaks of: seeds, methods, or whole parts. It holds,
 or does not, where the paired differences allow a verdict: their 95% interval (Student's t) lies on
-one side of what the claim asks. Else it cannot be told.
+one side of what the claim asks. Else it cannot be told. A claim about several rivals does not hold
+once it fails against one of them, whoever is still missing.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class Claim:
     against: Sequence[Against] = ()
     missing: Sequence[str] = ()
     """Why it is open, in words."""
+    absent: Sequence[str] = ()
+    """Whom it speaks of and of whom there are no runs: without them it cannot hold."""
     remarks: Sequence[str] = field(default=())
     whose: str = "Claims"
     """The group of claims that it belongs to on the board of verdicts."""
@@ -69,6 +72,8 @@ class Claim:
         found = [each.passes for each in self.against]
         if False in found:
             return FAILS
+        if self.absent:
+            return OPEN
         return UNSURE if None in found else HOLDS
 
     @property
@@ -88,16 +93,23 @@ def meet(
     names: Sequence[str],
     where: tuple[str, str],
     share: float,
-) -> tuple[list[Against], list[str]]:
-    """Ours beside each named rival, and in words who is missing."""
+) -> tuple[list[Against], list[str], list[str]]:
+    """Ours beside each named rival; in words which seeds are missing, and which rivals."""
     if ours is None:
-        return [], ["no finished run of ours"]
-    found, missing = [], []
+        return [], ["no finished run of ours"], []
+    found, missing, absent = [], [], []
     for name in names:
         rivals = [e for e in study.of(part) if e.runs[0].label == name]
-        missing += [] if rivals else [f"no eligible run of {name}"]
+        absent += [] if rivals else [f"no eligible run of {name}"]
+        missing += few_of(rivals, len(ours.runs))
         found += [set_beside(ours, rival, where, share) for rival in rivals]
-    return found, missing
+    return found, missing, absent
+
+
+def few_of(rivals: Sequence[Entry], wanted: int) -> list[str]:
+    """In words, which rivals lack seeds that ours has."""
+    thin = [each for each in rivals if len(each.runs) < wanted]
+    return [f"{len(each.runs)} of {wanted} seeds of {each.label}" for each in thin]
 
 
 def set_beside(

@@ -27,8 +27,7 @@ def baselines(
     problem, taken = dossier.plans[rows].problem, dossier.decisions[rows]
     usual = np.repeat(_most_frequent(dossier.decisions[learn])[None], len(rows), axis=0)
     plain_cost = _without_context(dossier, learn, model.margin, noise)
-    answer = problem.solve(np.repeat(plain_cost[None], len(rows), axis=0))
-    without = np.asarray(answer.x)
+    without = _always(problem, plain_cost, len(rows))
     costs = model.costs(dossier.contexts[rows])
     best = problem.solve(costs)
     there = np.asarray(best.optimal)
@@ -57,6 +56,13 @@ def baselines(
     return figures | {"samples": len(rows)}
 
 
+def _always(problem: Any, cost: np.ndarray, size: int) -> np.ndarray:
+    """(B, n) decisions under the same cost (n,) on each of B days."""
+    if problem.n_instances is None:
+        return np.repeat(np.asarray(problem.solve(cost[None]).x), size, axis=0)
+    return np.asarray(problem.solve(np.repeat(cost[None], size, axis=0)).x)
+
+
 def _most_frequent(decisions: np.ndarray) -> np.ndarray:
     """The decision (n,) that was taken most often; of several the first."""
     codes = row_codes(np.round(decisions / SAME) + 0.0)
@@ -72,10 +78,13 @@ def _without_context(
     from sklearn.exceptions import ConvergenceWarning
 
     from ...fit import LBFGS, InverseRegressor
+    from ...fit.cuts import known_cuts
     from ...optimality.sets import OptimalitySet
 
     some = learn[np.linspace(0, len(learn) - 1, min(len(learn), MOST)).astype(int)]
     sets = OptimalitySet(dossier.plans[some].problem, dossier.decisions[some], margin)
+    if dossier.plan.is_whole:  # near enough by the alternatives that the fit has found
+        sets = known_cuts(sets)
     solver = LBFGS(max_iter=200, tol=1e-3)
     est = InverseRegressor(
         sets.problem, solver=solver, margin=margin, noise=noise, ridge=0.0, random_state=0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,11 +11,13 @@ from ..._common.words import count
 from ...errors import InputError
 from ...metrics.sameness import SAME
 from ...optimality.infeasible import settle
-from ...optimality.rounding import read_rounded
-from ...problems.linear import in_parts
+from ...optimality.rounding import Reading as Rounding
+from ...optimality.rounding import checked_decision_tol, read_rounded
+from ...problems.linear import LinearProgram, in_parts
 from ..doctor.feasibility import broken_constraint
 from ..doctor.finding import Severity
 from ..doctor.limits import check_limits
+from ..plans import Plan
 from ..tables import Skipped
 from .case import case_of
 from .dossier import Dossier
@@ -34,14 +36,17 @@ class Cleaned(NamedTuple):
     """Where half of the decisions or more break the plan; empty elsewhere."""
 
 
-def cleaned(dossier: Dossier, how: Reading, *, refuse: bool = True) -> Cleaned:
+def cleaned(
+    dossier: Dossier, how: Reading, *, refuse: bool = True, vertices: bool = True
+) -> Cleaned:
     """Undo rounding and deal with infeasible decisions as `how` says. The doctor does not `refuse`
-    them, nor leave them out or repair them where they are half of all: it has more to say."""
+    them, nor leave them out or repair them where they are half of all: it has more to say. Where
+    limits are unknown, decisions need not be `vertices` of what is known."""
     tol = how.tol
     n = len(dossier.plan.variables)
     if isinstance(tol, list) and len(tol) != n:
         raise InputError(f"The precision kept with the model is of {len(tol)} variables, not {n}.")
-    found = read_rounded(dossier.plans.problem, dossier.decisions, tol, tol=SAME)
+    found = _as_meant(dossier.plans, dossier.decisions, tol, vertices)
     dossier = replace(dossier, decisions=found.decisions)
     bad = np.flatnonzero(~(_violation(dossier) <= SAME))
     many, warning = 2 * len(bad) >= len(dossier), ""
@@ -61,9 +66,28 @@ def cleaned(dossier: Dossier, how: Reading, *, refuse: bool = True) -> Cleaned:
     return Cleaned(dossier, found.half_unit, found.sentence, warning)
 
 
+def _as_meant(plans: Plan, X: np.ndarray, tol: Any, vertices: bool) -> Rounding:
+    """Decisions (B, n) without rounding: at a vertex of the plan, or, where some variables are
+    whole, at a vertex of what is left once these are fixed."""
+    if not plans.is_whole:
+        return read_rounded(plans.rows, X, tol, tol=SAME, vertices=vertices)
+    half = checked_decision_tol(tol, X.shape[1])
+    reach = SAME if half is None else np.maximum(half, SAME)
+    whole = plans.whole & (np.abs(X - np.round(X)) <= reach)
+    rounded = np.where(whole, np.round(X) + 0.0, X)
+    if plans.whole.all():
+        moved = np.abs(rounded - X).max(axis=1, initial=0.0)
+        return Rounding(rounded, half, moved > 0, moved, "")
+    rows = plans.rows
+    low, high = (np.where(plans.whole, rounded, bound) for bound in (rows.lb, rows.ub))
+    fixed = LinearProgram(rows.A_eq, rows.b_eq, rows.A_ub, rows.b_ub, low, high)
+    return read_rounded(fixed, rounded, tol, tol=SAME)
+
+
 def _violation(dossier: Dossier) -> np.ndarray:
     found = np.empty(len(dossier))
-    for part, some, x in in_parts(dossier.plans.problem, dossier.decisions):
+    problem: Any = dossier.plans.problem
+    for part, some, x in in_parts(problem, dossier.decisions):
         found[part] = np.asarray(some.constraint_violation(x))
     return found
 
@@ -93,9 +117,12 @@ def _refuse(dossier: Dossier, bad: np.ndarray) -> None:
         f"{dossier.where_decision(int(bad[0]))}: the decision breaks the plan: "
         f"{_broken(dossier, bad[0])}. Broken by {len(bad):,} of "
         f"{count(len(dossier), 'decision')}; `revealed doctor` with the same files says more. "
-        f"{likely}{' ' * bool(likely)}"
-        "--infeasible skip leaves such rows out, --infeasible repair takes the nearest decision "
-        "that obeys."
+        f"{likely}{' ' * bool(likely)}--infeasible skip leaves such rows out"
+        + (
+            "."
+            if dossier.plan.is_whole
+            else ", --infeasible repair takes the nearest decision that obeys."
+        )
     )
 
 
@@ -105,6 +132,12 @@ def _broken(dossier: Dossier, b: int) -> str:
 
 def _repaired(dossier: Dossier, bad: np.ndarray) -> Dossier:
     problem = dossier.plans.problem
+    if dossier.plan.is_whole:
+        raise InputError(
+            f"{dossier.where_decision(int(bad[0]))}: the decision breaks the plan: "
+            f"{_broken(dossier, bad[0])}. --infeasible repair is for plans without whole "
+            "variables: correct the row, or leave it out with --infeasible skip."
+        )
     decisions, moved, _ = settle(problem, dossier.decisions, SAME, "repair")
     worst = int(np.argmax(moved))
     note = (

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     how = reading_of(args)
     read = read_dossier(args)
     dossier, half_unit, rounded, _ = cleaned(read, how, refuse=False)
-    few = len(dossier) * len(dossier.plan.variables) < MANY
+    few = len(dossier) * len(dossier.plan.variables) < MANY and not dossier.plan.is_whole
     with waiting("Examining", len(CHECKS), quiet=args.json or few) as step:
         findings = [*examine(case_of(dossier), step), *_unused(dossier)]
     findings = [*_rounded(how, half_unit, rounded), *_taken_as_exact(read, how), *findings]
@@ -45,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
                 "samples": len(dossier),
                 "features": len(dossier.features.names),
                 "variables": len(dossier.plan.variables),
+                "whole": int(dossier.plan.whole.sum()),
                 "limits": dossier.plain_limits(),
                 **dossier.plain_assumed(),
                 "findings": [finding.plain() for finding in findings],

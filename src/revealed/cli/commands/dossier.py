@@ -10,13 +10,24 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..._common.words import count
 from ...errors import InputError
-from ..plans import Limit, Plan, empty_limits, find_limits, read_limits, read_plan, with_limits
+from ...problems.unknown import UnknownLimits
+from ..plans import (
+    Limit,
+    Plan,
+    empty_limits,
+    find_limits,
+    read_limits,
+    read_plan,
+    turned,
+    unknown_of,
+    with_limits,
+)
 from ..store import FittedModel
 from ..tables import (
     Bad,
@@ -36,6 +47,9 @@ from ..tables.pairing import find_key
 from .judging import split_rows
 from .reading import Reading, add_reading, missing_units, reading_of, refuse_other_units
 from .telling import tell
+
+if TYPE_CHECKING:
+    from ...fit.limits.model import LimitModel
 
 SHOWN = 10
 """Rows that were left out and are printed; --json lists all."""
@@ -79,8 +93,9 @@ class Dossier:
 
     def tell_limits(self) -> None:
         """Say which columns are limits, if any."""
-        if self.limits:
-            names = listed([limit.source for limit in self.limits])
+        own = [limit.source for limit in self.limits if not limit.learned]
+        if own:
+            names = listed(own)
             tell("Limits", f"of every sample its own: {names}. These columns are not learned from.")
 
     def plain_limits(self) -> list[dict[str, str]]:
@@ -114,6 +129,29 @@ class Dossier:
             positions=rows if self.positions is None else self.positions[rows],
         )
 
+    def opened(self, unknown: tuple[Limit, ...]) -> Dossier:
+        """The same without the limits that are unknown: the plan's own are not looked at."""
+        if not unknown:
+            return self
+        which = UnknownLimits.read(unknown_of(unknown), self.plan.rows)
+        plan, plans = (each.with_rows(which.opened(each.rows)) for each in (self.plan, self.plans))
+        return replace(self, plan=plan, plans=plans)
+
+    def with_learned(self, limits: tuple[Limit, ...], model: LimitModel) -> Dossier:
+        """The same with learned limits as they were in force at the decisions."""
+        from ...fit.limits.learning import limits_in_force
+
+        found = limits_in_force(model, self.plans.rows, self.decisions, self.contexts)
+        found = found * [turned(self.plan, limit) for limit in limits]
+        found = np.where(np.isfinite(found), found, np.nan)
+        given = [k for k, limit in enumerate(self.limits) if not limit.learned]
+        own = found
+        if self.own_limits is not None:
+            own = np.hstack([self.own_limits[:, given], found])
+        both = (*(self.limits[k] for k in given), *limits)
+        plans = with_limits(self.plan, both, own)
+        return replace(self, limits=both, own_limits=own, plans=plans)
+
     def split(self, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Samples to learn from and samples held out. They are drawn among all rows of the file,
         so that rows which are left out change nothing for the others."""
@@ -146,7 +184,9 @@ class Dossier:
     @property
     def tables(self) -> list[np.ndarray]:
         """Every number that was read of the samples."""
-        there = (self.contexts, self.decisions, self.own_limits)
+        given = [k for k, limit in enumerate(self.limits) if not limit.learned]
+        limits = None if self.own_limits is None or not given else self.own_limits[:, given]
+        there = (self.contexts, self.decisions, limits)
         return [table for table in there if table is not None]
 
     def where_context(self, b: int, column: str | None = None) -> str:
@@ -160,8 +200,8 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             "--problem",
             required=True,
             metavar="FILE",
-            help="the planner's model: an MPS file (.mps, .mps.gz), or a problem of the catalogue "
-            'such as "grid_shortest_path(5, 5)"',
+            help="the planner's model: an MPS or LP file (.mps, .lp, .gz), or a problem of the "
+            'catalogue such as "grid_shortest_path(5, 5)"',
         )
         parser.add_argument(
             "--ignore",
@@ -180,6 +220,21 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
             "column of the contexts that holds it (ROW alone: the column of the same name; with * "
             "all that have a column); lower:VARIABLE and upper:VARIABLE for bounds; may be given "
             "several times",
+        )
+        parser.add_argument(
+            "--relax",
+            action="store_true",
+            help="allow fractions where the model asks for whole numbers: faster, and predictions "
+            "are no longer whole",
+        )
+        parser.add_argument(
+            "--unknown-limit",
+            action="append",
+            default=[],
+            metavar="ROW",
+            help="row of the model whose right-hand side nobody wrote down, to be learned as a "
+            "function of the context; lower:VARIABLE and upper:VARIABLE for bounds, * for anything;"
+            " may be given several times",
         )
     add_reading(parser, contexts=problem)
     parser.add_argument(
@@ -207,7 +262,7 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
 
 def read_dossier(args: argparse.Namespace) -> Dossier:
     """What the options of `add_files` name, for a first look."""
-    plan, how = read_plan(args.problem), reading_of(args)
+    plan, how = read_plan(args.problem, relax=args.relax), reading_of(args)
     contexts, decisions = _open(args.contexts, how), _open(args.decisions, how)
     _refuse_exchanged(contexts, decisions, plan)
     key = find_key(contexts, decisions, plan.variables, args.id)
@@ -261,10 +316,33 @@ def dossier_for(
     bad: tuple[Bad, Bad] | None = ({}, {}) if how.skip_bad else None
     Z, table = model.features.read(context_file, key, bad and bad[0])
     refuse_other_units(model.training, table)
-    own = read_limits(context_file, plan, limits, bad and bad[0]) if limits else None
-    notes = tuple(missing_units(model.training, table))
-    read = _Read(model.features, Z, table, own, notes)
-    return _matched(plan, limits, key, read, decision_file, bad)
+    given = tuple(limit for limit in limits if not limit.learned)
+    own = read_limits(context_file, plan, given, bad and bad[0]) if given else None
+    read = _Read(model.features, Z, table, own, tuple(missing_units(model.training, table)))
+    found = _matched(plan, given, key, read, decision_file, bad)
+    if model.learned is None:
+        return found
+    learned = tuple(limit for limit in limits if limit.learned)
+    return found.with_learned(learned, learned_limits(model))
+
+
+def plans_at(model: FittedModel, dossier: Dossier) -> Plan:
+    """The plans of samples, with learned limits as the model says them from the context alone."""
+    if model.learned is None:
+        return dossier.plans
+    given, own = [k for k, limit in enumerate(model.limits) if not limit.learned], None
+    if given and dossier.own_limits is not None:
+        own = dossier.own_limits[:, given]
+    return model.plan_of(model.limits_at(dossier.contexts, own))
+
+
+def learned_limits(model: FittedModel) -> LimitModel:
+    """What a model has learned of limits."""
+    from ...fit.limits.model import LimitModel
+
+    assert model.learned is not None
+    unknown = UnknownLimits.read(unknown_of(model.limits), model.plan.problem)
+    return LimitModel.from_arrays(unknown, model.learned, int(model.training.get("samples", 0)))
 
 
 def _matched(

@@ -16,9 +16,11 @@ from ..explain import Miss, cost_ranges, find_misses, needed, stable_changes
 from ..store import FittedModel, load_model
 from ..tables.names import did_you_mean, plain_name
 from .cleaning import cleaned
-from .dossier import Dossier, add_files, dossier_for
+from .deciding import decide
+from .dossier import Dossier, add_files, dossier_for, learned_limits, plans_at
 from .explanation import Explanation, OneSample, tell_all
 from .judging import fingerprint, judge
+from .learned import limit_facts
 from .options import whole
 from .reading import reading_for
 from .telling import tell_json, waiting
@@ -64,7 +66,9 @@ def run(args: argparse.Namespace) -> int:
     read = dossier_for(model, args.contexts, args.decisions, args.id, how)
     dossier = cleaned(read, how).dossier
     costs = model.costs(dossier.contexts)
-    verdict = judge(model, dossier.plans, dossier.contexts, dossier.decisions)
+    quiet = args.json
+    plans = plans_at(model, dossier)
+    verdict = judge(model, plans, dossier.contexts, dossier.decisions, quiet=quiet)
     learn, held = _parts(model, dossier)
     facts: dict[str, Any] = {
         "training": model.training,
@@ -74,16 +78,18 @@ def run(args: argparse.Namespace) -> int:
         "held": verdict.of(held).plain() if held.size else None,
         **dossier.plain_assumed(),
     }
+    if model.learned is not None:
+        facts["limits"] = limit_facts(model, learned_limits(model), dossier)
     misses = _misses(dossier, costs, np.flatnonzero(verdict.solved & ~verdict.as_good))
     looked = np.flatnonzero(verdict.as_good)[:SENSITIVITY_SAMPLES]
     changes = stable_changes(dossier.plans[looked], costs[looked], dossier.decisions[looked])
-    small = model.plan.problem.n_variables <= LARGEST
+    small = model.plan.problem.n_variables <= LARGEST and not model.plan.is_whole
     known = len(learn) >= 2 * FEWEST  # with fewer, every limit counts as nearly always reached
     sure = _coefficients(model, dossier, learn, args) if args.rounds and small and known else None
     one = None
     if args.sample is not None:
         one = _one_sample(model, dossier, costs, verdict.as_good, args)
-    explanation = Explanation(model, dossier, facts, misses, changes, sure, one)
+    explanation = Explanation(model, dossier, facts, misses, changes, sure, one, args.rounds)
     if args.json:
         tell_json(explanation.plain())
     else:
@@ -94,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
 def _misses(dossier: Dossier, costs: np.ndarray, rows: np.ndarray) -> list[Miss]:
     """What is missed in these rows, and what would have been cheaper."""
     plan, taken = dossier.plans[rows], dossier.decisions[rows]
-    own = np.asarray(plan.problem.solve(costs[rows]).x)
+    own = decide(plan.problem, costs[rows], quiet=True).decisions
     found = find_misses(plan, costs[rows], taken, own)
     return [miss._replace(sample=int(rows[miss.sample])) for miss in found]
 

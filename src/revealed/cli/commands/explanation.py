@@ -16,6 +16,7 @@ from ..store import FittedModel
 from ..tables.names import listed
 from .dossier import Dossier
 from .headline import tell_baselines, tell_figures
+from .learned import tell_limits
 from .telling import table, tell
 from .words import words_for
 
@@ -53,6 +54,8 @@ class Explanation:
     """Of all costs at once, that explained decisions stand."""
     sure: CoefficientIntervals | None
     one: OneSample | None
+    rounds: int = 0
+    """Refits that intervals were asked to come from."""
 
     def plain(self) -> dict[str, Any]:
         """For JSON. Costs are those to minimize, also where the planner maximizes."""
@@ -92,12 +95,18 @@ class Explanation:
 def tell_all(explanation: Explanation, top: int) -> None:
     """Print it, `top` of the misses."""
     _tell_shares(explanation)
+    tell_limits(explanation.facts.get("limits", []), top)
     _tell_misses(explanation, top)
     _tell_sensitivity(explanation)
     if explanation.sure is not None:
         refitted = _refitted(explanation.sure, explanation)
         _tell_coefficients(explanation.sure, explanation.model, refitted)
-    elif explanation.facts["few"] is not None:
+    elif explanation.model.plan.is_whole and explanation.rounds:
+        tell(
+            "Intervals",
+            "none: how sure coefficients are has been measured for decisions with fractions only.",
+        )
+    elif explanation.facts["few"] is not None and explanation.rounds:
         tell(
             "Intervals",
             f"none: {count(explanation.facts['few'], 'decision')} to learn from "
@@ -109,6 +118,7 @@ def tell_all(explanation: Explanation, top: int) -> None:
 
 def _tell_shares(explanation: Explanation) -> None:
     explanation.dossier.tell_assumed()
+    tell_whole(explanation.model.plan)
     certificate, words = (
         explanation.model.training.get("certificate"),
         words_for(explanation.model.plan),
@@ -135,6 +145,24 @@ def _tell_shares(explanation: Explanation) -> None:
     if isinstance(kept, dict) and explanation.facts["held"] is not None:
         tell_baselines(kept, words)
     tell_without_decision(explanation.facts["all"]["without_decision"], words.costs, words.endless)
+
+
+def tell_whole(plan: Plan) -> None:
+    """Say whether decisions are whole, where the plan asks for it."""
+    if plan.is_whole:
+        n, total = len(plan.integers), count(len(plan.variables), "variable")
+        tell(
+            "Whole",
+            f"{n:,} of {total} must be whole numbers. {words_for(plan).costs.capitalize()} are "
+            "learned under which the decisions are the best of all whole ones.",
+        )
+    elif plan.integers:
+        tell(
+            "Relaxed",
+            f"{count(len(plan.integers), 'variable')} of {plan.name} must be whole numbers, which "
+            "--relax leaves aside: costs are learned under which the decisions are optimal even "
+            "with fractions allowed, and predictions may have fractions.",
+        )
 
 
 def tell_without_decision(number: int, costs: str, endless: str) -> None:
@@ -179,16 +207,27 @@ def _tell_sensitivity(explanation: Explanation) -> None:
         words_for(explanation.model.plan),
     )
     if not finite.size:
+        if explanation.model.plan.is_whole and len(explanation.changes):
+            tell(
+                "Sensitivity",
+                "not given for all costs at once: decisions have entries between their bounds, "
+                f"which may move either way. --sample NAME shows the range of each {words.cost}.",
+            )
         return
     low, middle, high = np.percentile(finite, [10, 50, 90])
+    of = ""
+    if explanation.model.plan.is_whole and len(finite) < len(explanation.changes):
+        of = (
+            f" that are at their bounds ({len(finite):,} of {len(explanation.changes):,} looked at)"
+        )
     tenths = (
         f"; the most fragile tenth changes at {_short(max(low, 0.0))} or less, the firmest tenth "
         f"only above {_short(high)}"
     )
     tell(
         "Sensitivity",
-        f"Half of the explained decisions stay the {words.best} while no {words.cost} changes by "
-        f"more than {_short(middle)}{tenths if finite.size >= TENTHS else ''}. The margin "
+        f"Half of the explained decisions{of} stay the {words.best} while no {words.cost} changes "
+        f"by more than {_short(middle)}{tenths if finite.size >= TENTHS else ''}. The margin "
         f"of the fit was {margin:g}. --sample NAME shows the range of each {words.cost}.",
     )
 
@@ -308,7 +347,7 @@ def _tell_one(one: OneSample, model: FittedModel) -> None:
         for each in one.ranges:
             low, high = sorted((sign * each.low, sign * each.high))
             figures = (_cost(value, size) for value in (sign * each.cost, low, high))
-            rows.append([each.variable, f"{each.taken:g}", *figures])
+            rows.append([each.variable, f"{each.taken + 0.0:g}", *figures])
         print(table(["variable", "taken", words.cost, "may fall to", "may rise to"], rows, 12))
         return
     lines = one.needed or []
@@ -331,6 +370,8 @@ def _interval(sign: float, low: float, high: float) -> str:
 
 def _cost(value: float, size: float) -> str:
     """A cost among others of a size, beside which rounding is nothing."""
+    if np.isnan(value):
+        return "not known"
     if np.isinf(value):
         return "no limit"
     return "0" if abs(value) < 1e-9 * size else f"{value:.4g}"

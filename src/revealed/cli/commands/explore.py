@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._common.words import count
 from ...errors import InputError
-from ..store import Samples, load_model
+from ..store import FittedModel, Samples, load_model
 from .cleaning import cleaned
 from .dossier import dossier_for
 from .options import whole
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     from ..explorer import Explorer, serve
 
     model = load_model(args.model)
-    samples = _samples(model, args)
+    samples = samples_of(model, args)
     server = serve(Explorer(model, samples), args.port)
     address = f"http://127.0.0.1:{server.server_address[1]}/"
     shown = count(len(samples), "sample")
@@ -52,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _samples(model, args: argparse.Namespace) -> Samples:
+def samples_of(model: FittedModel, args: argparse.Namespace) -> Samples:
+    """Those of the tables that are named, or those kept in the model."""
     if (args.contexts is None) != (args.decisions is None):
         raise InputError("Give --contexts and --decisions together, or neither.")
     if args.contexts is not None:

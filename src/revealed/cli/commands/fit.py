@@ -12,19 +12,27 @@ import numpy as np
 
 from ... import __version__
 from ..._common.words import count
+from ...errors import InputError
+from ..plans import find_unknown
 from ..store import FittedModel, Samples, check_target, save_model
 from .baselines import baselines
 from .cleaning import cleaned
-from .dossier import Dossier, add_files, read_dossier
-from .explanation import tell_without_decision
+from .dossier import Dossier, add_files, plans_at, read_dossier
+from .explanation import tell_whole, tell_without_decision
 from .headline import tell_baselines, tell_figures, unconvincing
 from .judging import fingerprint, judge
+from .large import add_large, fit_large, is_large
 from .options import number, signed, whole
 from .ranges import ranges_of
 from .reading import reading_of
+from .robust import angles_of
 from .telling import tell, tell_json
 from .training import train
 from .words import words_for
+
+EVALUATIONS, WHOLE_EVALUATIONS = 500, 5_000
+"""Of the loss at most; over the cuts known of whole decisions one takes little beside the solver's
+questions, and there is a new minimum to go to with every round of cuts."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,9 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-iter",
         type=whole,
-        default=500,
         metavar="N",
-        help="largest number of evaluations of the loss (500)",
+        help=f"largest number of evaluations of the loss ({EVALUATIONS}; {WHOLE_EVALUATIONS} where "
+        "decisions are whole)",
     )
     parser.add_argument(
         "--keep",
@@ -85,17 +93,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=whole, default=0, help="of the draw of the samples held out (0)"
     )
+    add_large(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
     """Fit, judge, save; 1 if the fit did not converge or a projection missed its tolerance."""
     replaced = check_target(args.out)
+    if is_large(args):
+        return fit_large(args, replaced)
     how = reading_of(args)
-    dossier, half_unit, _, warning = cleaned(read_dossier(args), how)
+    dossier = read_dossier(args)
+    unknown = find_unknown(dossier.plan, args.unknown_limit, dossier.limits)
+    if unknown and dossier.plan.is_whole:
+        raise InputError(
+            "--unknown-limit is for plans without whole variables. Use --relax to allow fractions."
+        )
+    dossier, half_unit, _, warning = cleaned(dossier.opened(unknown), how, vertices=not unknown)
+    if args.max_iter is None:
+        args.max_iter = WHOLE_EVALUATIONS if dossier.plan.is_whole else EVALUATIONS
     learn, held = dossier.split(args.holdout, args.seed)
     began = time.perf_counter()
-    trained = train(dossier, learn, args)
+    trained = train(dossier, learn, args, unknown)
+    learned = None
+    if trained.limits is not None:
+        learned = trained.limits.arrays()
+        dossier = dossier.with_learned(unknown, trained.limits)
     facts = trained.facts | {
         "seconds": time.perf_counter() - began,
         "held_out": args.holdout,
@@ -119,11 +142,14 @@ def run(args: argparse.Namespace) -> int:
         kept,
         dossier.limits,
         trained.kind,
+        learned,
     )
+    plans = plans_at(model, dossier)
     for name, rows in (("seen", learn), ("held", held)):
         Z, taken = dossier.contexts[rows], dossier.decisions[rows]
-        facts[name] = judge(model, dossier.plans[rows], Z, taken).plain()
+        facts[name] = judge(model, plans[rows], Z, taken, quiet=args.json).plain()
     shown = held if held.size else learn
+    facts["angles"] = angles_of(model, dossier, held, args.seed)
     facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])
     save_model(model, args.out)
     facts["warnings"] = [*([warning] if warning else []), *unconvincing(facts)]
@@ -157,6 +183,11 @@ def _choice(sentence: str) -> str:
     return sentence.removeprefix("Chose ")
 
 
+def _questions(facts: dict[str, Any]) -> str:
+    """How often the solver was asked, where decisions are whole."""
+    return f" with {facts['calls']:,} questions to the solver" if facts.get("calls") else ""
+
+
 def _tell(
     dossier: Dossier, facts: dict[str, Any], args: argparse.Namespace, replaced: bool
 ) -> None:
@@ -168,19 +199,13 @@ def _tell(
     )
     dossier.tell_limits()
     dossier.tell_assumed()
-    if plan.integers:
-        tell(
-            "Note",
-            f"{count(len(plan.integers), 'variable')} of {plan.name} must be whole numbers. "
-            "What is learned are costs under which the decisions are optimal for the relaxation, "
-            "which is more than being optimal in whole numbers.",
-        )
+    tell_whole(plan)
     if facts["choice"]:
         tell("Chose", _choice(facts["choice"]))
     tell(
         "Learned",
         f"from {count(facts['samples'], 'sample')}, {facts['held']['samples']:,} held out, in "
-        f"{facts['seconds']:.1f} s. {facts['certificate']}",
+        f"{facts['seconds']:.1f} s{_questions(facts)}. {facts['certificate']}",
     )
     if not facts["converged"]:
         tell("", f"Allow more with --max-iter {max(500, 4 * args.max_iter)}.")

@@ -13,8 +13,10 @@ import numpy as np
 
 from ...errors import InputError
 from ...metrics.sameness import SAME, same_decision
+from ...problems.solution import SolveStatus
 from ..plans import Plan
 from ..store import FittedModel
+from .deciding import decide
 
 BLOCK = 65_536
 """Samples judged at a time, so that a million take no more memory than these."""
@@ -71,21 +73,25 @@ def relative(excess: np.ndarray, spent: np.ndarray) -> float | None:
     return max(float(excess.sum()), 0.0) / total if total > 0 else None
 
 
-def judge(model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray) -> Judgment:
+def judge(
+    model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray, *, quiet: bool = True
+) -> Judgment:
     """Judge a model on encoded contexts (B, d) by the decisions taken there (B, n); `plan` is that
     of these samples."""
     parts = [
-        _judge(model, plan[part], Z[part], decisions[part])
+        _judge(model, plan[part], Z[part], decisions[part], quiet)
         for part in (slice(k, k + BLOCK) for k in range(0, max(len(Z), 1), BLOCK))
     ]
     return Judgment(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _judge(model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray) -> Judgment:
+def _judge(
+    model: FittedModel, plan: Plan, Z: np.ndarray, decisions: np.ndarray, quiet: bool
+) -> Judgment:
     costs = model.costs(Z)
-    answer = plan.problem.solve(costs)
-    solved = np.asarray(answer.optimal)
-    own = np.where(solved[:, None], np.asarray(answer.x), decisions)
+    answer = decide(plan.problem, costs, quiet=quiet)
+    solved = answer.status == SolveStatus.OPTIMAL
+    own = np.where(solved[:, None], answer.decisions, decisions)
     return compared(costs, own, decisions, solved)
 
 

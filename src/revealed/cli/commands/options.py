@@ -35,6 +35,14 @@ def signed(text: str) -> float:
     return -value if text.startswith("-") else value
 
 
+def seconds(text: str) -> float:
+    """A finite number above 0."""
+    value = number(text)
+    if not value:
+        raise argparse.ArgumentTypeError("expected a number of seconds above 0, got 0")
+    return value
+
+
 def number(text: str) -> float:
     """A finite number of at least 0, in plain digits: `float` takes 1_6 too."""
     value = float(text) if _NUMBER.fullmatch(text) else math.nan

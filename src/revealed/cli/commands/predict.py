@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._common.words import count
 from ...errors import InputError
 from ...metrics.sameness import SAME
-from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
 from ..doctor.finding import some
 from ..plans import Plan, empty_limits, read_limits
 from ..store import FittedModel
 from ..tables import Bad, Skipped, Table
+from .deciding import Decided, decide
 from .explanation import tell_without_decision
+from .headline import fine
+from .large import many_files, predict_large
+from .options import number, seconds
 from .ranges import Outside, far_outside
 from .reading import missing_units, refuse_other_units
-from .telling import tell, tell_json, waiting
-from .words import words_for
+from .robust import cone_of, plain_cone
+from .telling import tell, tell_json
+from .words import Words, words_for
 
-BLOCK = 65_536
-"""Rows solved at a time, between two movements of the progress bar."""
 SHOWN = 10
 """Rows and numbers of one kind that are printed."""
 
@@ -32,17 +35,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `revealed predict`."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="folder written by revealed fit")
     parser.add_argument(
-        "--contexts", required=True, type=Path, metavar="FILE", help="table of new contexts"
+        "--contexts",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="table of new contexts; a folder or a pattern of Parquet files is read part by part",
     )
     parser.add_argument(
         "--out",
         required=True,
         type=Path,
         metavar="FILE",
-        help="table to write (.csv, .parquet, .npz); one that is there is replaced",
+        help="table to write (.csv, .xlsx, .parquet, .npz), or for a folder or a pattern of "
+        "contexts a folder; what is there is replaced",
     )
     parser.add_argument(
         "--costs", action="store_true", help="write the predicted costs, not the decisions"
+    )
+    parser.add_argument(
+        "--robust",
+        type=number,
+        metavar="LEVEL",
+        help="write the decisions of least worst cost over a cone of costs that explains a new "
+        "decision with this probability, such as 0.9; calibrated on the samples held out",
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=seconds,
+        metavar="SECONDS",
+        help="for a decision, where decisions are whole; quick ones leave their time to the others "
+        "(none). What is not proved to be the best by then is written all the same, and said",
     )
     parser.add_argument(
         "--skip-bad",
@@ -57,7 +79,11 @@ def run(args: argparse.Namespace) -> int:
     from ..store import load_model
     from ..tables import check_ending, open_table, write_table
 
+    if many_files(args.contexts):
+        return predict_large(args, load_model(args.model))
     check_ending(args.out)
+    if args.robust is not None and args.costs:
+        raise InputError("--robust is about decisions; leave out --costs.")
     model, file = load_model(args.model), open_table(args.contexts, lenient=args.skip_bad)
     if args.out.exists() and args.out.samefile(args.contexts):
         raise InputError(f"{args.out} is the table of contexts; write to another file.")
@@ -66,19 +92,22 @@ def run(args: argparse.Namespace) -> int:
     refuse_other_units(model.training, table)
     if not len(Z):
         raise InputError(f"{table.name} has column names but no rows.")
+    cone = None if args.robust is None else cone_of(model, args.robust)
     limits = None
     if model.limits and not args.costs:
-        limits = read_limits(file, model.plan, model.limits, bad)
+        given = [limit for limit in model.limits if not limit.learned]
+        limits = read_limits(file, model.plan, given, bad) if given else None
+        limits = model.limits_at(Z, limits)
     good = np.setdiff1d(np.arange(len(Z)), [*(bad or ())])
     costs = model.costs(Z[good])
     values, missing, broken = costs * model.plan.sign, 0, 0
-    impossible = np.zeros(0, int)
+    impossible, open_ = np.zeros(0, int), Open()
     if not args.costs:
         problem = model.plan_of(None if limits is None else limits[good]).problem
-        values, status = _decide(problem, costs, quiet=args.json)
-        values = without_last_bits(values)
+        found = decide(problem, costs, quiet=args.json, seconds=args.time_limit, cone=cone)
+        values, open_ = without_last_bits(found.decisions), Open.of(found)
         missing = int(np.isnan(values).any(axis=1).sum())
-        impossible = good[status == SolveStatus.INFEASIBLE]
+        impossible = good[found.status == SolveStatus.INFEASIBLE]
         broken = _fractions(model.plan, values)
     key = None
     if model.key is not None and model.key in table.text:
@@ -98,10 +127,14 @@ def run(args: argparse.Namespace) -> int:
             {
                 "written": str(args.out),
                 "rows": len(Z),
+                "robust": None if cone is None else plain_cone(cone),
                 "without_decision": missing,
                 "impossible": len(impossible),
                 "impossible_rows": [_named(table, model.key, row) for row in impossible],
                 "with_fractions": broken,
+                "whole": model.plan.is_whole,
+                "unproved": open_.unproved,
+                "stopped": open_.stopped,
                 "assumed": notes,
                 "skipped": [row.plain() for row in skipped],
                 "extrapolated": [o._asdict() | {"place": table.where(o.row)} for o in outside],
@@ -113,13 +146,16 @@ def run(args: argparse.Namespace) -> int:
             "Written",
             f"{count(len(Z), 'cost vector' if args.costs else 'decision')} to {args.out}.",
         )
+        if cone is not None:
+            tell("Robust", cone.statement)
         for note in notes:
             tell("Assumed", note)
         _tell_skipped(skipped)
         _tell_outside(table, outside, unseen)
+        _tell_open(open_, words_for(model.plan))
         names = [_named(table, model.key, row) for row in impossible]
-        _tell_decisions(model.plan, missing, names, broken)
-    return 1 if missing else 0
+        _tell_decisions(model.plan, missing - open_.stopped, names, broken)
+    return 1 if missing or open_.unproved else 0
 
 
 def without_last_bits(decisions: np.ndarray) -> np.ndarray:
@@ -180,6 +216,43 @@ def _named(table: Table, key: str | None, row: int) -> str:
     return f"{table.where(row)}{f' ({word})' if word else ''}"
 
 
+class Open(NamedTuple):
+    """What a time limit has left open."""
+
+    unproved: int = 0
+    """Decisions that were found but not proved to be the best."""
+    stopped: int = 0
+    """Contexts for which no decision was found in time."""
+    worst: float = 0.0
+    """By how much a decision may be beaten at most, as a share of its cost; inf if not known."""
+
+    @classmethod
+    def of(cls, found: Decided) -> Open:
+        none = ~np.isfinite(found.decisions).all(axis=1)
+        return cls(
+            int(found.unproved.sum()),
+            int((none & (found.status == SolveStatus.LIMIT)).sum()),
+            float(found.gap[found.unproved].max(initial=0.0)),
+        )
+
+
+def _tell_open(open_: Open, words: Words) -> None:
+    if open_.unproved:
+        most = f", by {fine(open_.worst)} at most" if np.isfinite(open_.worst) else ""
+        tell(
+            "Warning",
+            f"{count(open_.unproved, 'decision is', 'decisions are')} the {words.best} found in "
+            f"time, not proved to be the {words.best}: another may be {words.better}{most}. A "
+            "longer --time-limit may settle it.",
+        )
+    if open_.stopped:
+        tell(
+            "Warning",
+            f"No decision was found in time for {count(open_.stopped, 'context')}; give a longer "
+            "--time-limit. Their rows are empty.",
+        )
+
+
 def _tell_decisions(plan: Plan, missing: int, impossible: list[str], broken: int) -> None:
     words = words_for(plan)
     tell_without_decision(missing - len(impossible), words.costs, words.endless)
@@ -189,32 +262,20 @@ def _tell_decisions(plan: Plan, missing: int, impossible: list[str], broken: int
             f"{count(len(impossible), 'context has', 'contexts have')} limits that no decision "
             f"meets: {some(impossible)}.",
         )
-    if missing:
+    if missing > 0:
         tell("", "Their rows are empty.")
     if broken:
         tell(
             "Note",
             f"{count(broken, 'decision has', 'decisions have')} fractions where the plan asks "
-            "for whole numbers: costs are learned for the relaxation, and this is its best.",
+            "for whole numbers: the model was fitted to the relaxation, and this is its best. "
+            "Fit again, without --relax, for whole decisions.",
         )
 
 
 def _fractions(plan: Plan, decisions: np.ndarray) -> int:
     """Decisions with a fraction where the plan asks for a whole number."""
+    if plan.is_whole or not len(decisions):
+        return 0
     at = [plan.variables.index(name) for name in plan.integers]
     return int((np.abs(decisions[:, at] - np.round(decisions[:, at])) > SAME).any(axis=1).sum())
-
-
-def _decide(
-    problem: LinearProgram, costs: np.ndarray, *, quiet: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """(B, n) decisions, NaN where there is none of minimum cost, and the (B,) status of each."""
-    blocks = [slice(k, k + BLOCK) for k in range(0, max(len(costs), 1), BLOCK)]
-    decided, status = [], []
-    with waiting("Deciding", len(blocks), quiet=quiet or len(blocks) == 1) as step:
-        for k, part in enumerate(blocks):
-            answer = problem[part].solve(costs[part])
-            decided.append(np.asarray(answer.x))
-            status.append(np.asarray(answer.status))
-            step(k + 1)
-    return np.concatenate(decided), np.concatenate(status)

@@ -88,7 +88,7 @@ def _is_number(cell: str) -> bool:
     try:
         float(cell.replace(",", "").removesuffix("%") or "0")
     except ValueError:
-        return cell in ("-", "", "no limit")
+        return cell in ("-", "", "no limit", "not known")
     return True
 
 

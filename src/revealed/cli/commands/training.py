@@ -5,18 +5,23 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..plans import Limit, unknown_of
 from .dossier import Dossier
 
 if TYPE_CHECKING:
-    from ...fit import DistanceLoss
+    from ...fit import DistanceLoss, LimitModel
 
 FOLDS = 5
 FEWEST = 20
 """Samples below which nothing is chosen by cross-validation: folds would be a sample or two."""
+WHOLE_TOL = 1e-2
+"""Relative distance to the minimum that a fit to whole decisions goes to: it asks the solver about
+every sample again and again, and nearer the minimum predictions hardly change."""
 LARGE = 100_000
 """Numbers in the decisions from which on folds are fitted in several processes."""
 
@@ -28,9 +33,12 @@ class Trained(NamedTuple):
     coef: np.ndarray
     intercept: np.ndarray
     facts: dict[str, Any]
+    limits: LimitModel | None = None
 
 
-def train(dossier: Dossier, rows: np.ndarray, args: argparse.Namespace) -> Trained:
+def train(
+    dossier: Dossier, rows: np.ndarray, args: argparse.Namespace, unknown: tuple[Limit, ...] = ()
+) -> Trained:
     """Learn from some rows; ridge and features are chosen unless they are given."""
     verbose = not args.json and sys.stderr.isatty()
     if verbose:
@@ -41,14 +49,22 @@ def train(dossier: Dossier, rows: np.ndarray, args: argparse.Namespace) -> Train
     from ...fit.storing import training_facts
     from ...optimality.sets import OptimalitySet
 
-    problem = dossier.plans.problem
-    sets = OptimalitySet(problem, dossier.decisions, args.margin)[rows]
-    common: dict[str, Any] = {"margin": args.margin, "solver": LBFGS(max_iter=args.max_iter)}
+    problem, whole = dossier.plans.problem, dossier.plan.is_whole
+    if unknown:
+        problem, sets = problem[rows], dossier.decisions[rows]
+    else:
+        sets = OptimalitySet(problem, dossier.decisions, args.margin)[rows]
+    solver = LBFGS(max_iter=args.max_iter)
+    if whole:
+        solver.set_params(tol=WHOLE_TOL)
+    common: dict[str, Any] = {"margin": args.margin, "solver": solver}
     common["noise"] = "auto" if args.noise is None else args.noise
     common |= {"random_state": args.seed, "verbose": verbose}
-    choose = args.ridge is None and len(rows) >= FEWEST
+    if unknown:
+        common |= {"unknown_limits": unknown_of(unknown), "decision_tol": 0.0}
+    choose = args.ridge is None and len(rows) >= FEWEST and not whole
     if choose:
-        jobs = -1 if sets.decisions.size >= LARGE else None
+        jobs = -1 if dossier.decisions.size >= LARGE else None
         est: Any = InverseRegressorCV(problem, model=args.model, cv=FOLDS, n_jobs=jobs, **common)
     else:
         model = "linear" if args.model == "auto" else args.model
@@ -57,8 +73,31 @@ def train(dossier: Dossier, rows: np.ndarray, args: argparse.Namespace) -> Train
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the command says it in its own words
         est.fit(dossier.contexts[rows], sets)
+    if unknown:
+        est.certificate_ = _by_name(est.certificate_, unknown)
     facts = training_facts(est) | {"samples": len(rows), "solver": "lbfgs"}
-    return Trained(facts["kind"], est.coef_, est.intercept_, facts)
+    if whole:
+        facts |= _asked(est, args)
+    return Trained(facts["kind"], est.coef_, est.intercept_, facts, est.limits_)
+
+
+def _by_name(certificate: Any, unknown: tuple[Limit, ...]) -> Any:
+    """The certificate of learned limits, by the names that the planner has for them."""
+    names = [f"the limit {limit.name!r}" for limit in unknown]
+    return replace(certificate, limits=replace(certificate.limits, names=names))
+
+
+def _asked(est: Any, args: argparse.Namespace) -> dict[str, Any]:
+    """What a fit to whole decisions took, and what was not chosen by cross-validation."""
+    calls = int(est.history_.rows[-1]["calls"]) if est.history_.rows else 0
+    if args.ridge is not None and args.model != "auto":
+        return {"calls": calls, "choice": None}
+    return {
+        "calls": calls,
+        "choice": f"{est.model if isinstance(est.model, str) else 'linear'} features and ridge "
+        f"{est.ridge_:.2g} without cross-validation, which would ask the solver many times more. "
+        "--model and --ridge set others.",
+    }
 
 
 def loss_of(training: dict[str, Any]) -> DistanceLoss:

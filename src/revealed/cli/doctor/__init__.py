@@ -12,6 +12,7 @@ from .identification import check_identification
 from .limits import check_limits
 from .repetition import check_repetition
 from .suspicions import check_suspicions
+from .whole import check_whole
 
 __all__ = ["CHECKS", "Case", "Finding", "Severity", "examine"]
 
@@ -21,6 +22,7 @@ _ORDER = list(Severity)
 OF_MOST = frozenset({check_decisions})
 """Checks of feasible decisions that are silent where half of all are not: the cause comes first."""
 CHECKS = (
+    check_whole,
     check_decisions,
     check_repetition,
     check_contexts,

@@ -1,4 +1,4 @@
-"""Decisions taken for themselves: vertices or not, degenerate, whole, at their bounds or nearly.
+"""Decisions taken for themselves: vertices or not, degenerate, at their bounds or nearly.
 
 Letters: B samples, n variables.
 """
@@ -19,43 +19,19 @@ RANK_LIMIT = 3_000
 
 
 def check_decisions(case: Case, feasible: np.ndarray) -> list[Finding]:
-    """Findings about the decisions that are feasible."""
+    """Findings about the decisions that are feasible. Whole ones need be at no vertex."""
     rows = np.flatnonzero(feasible)
-    if not rows.size:
+    if not rows.size or case.plan.is_whole:
         return []
-    sets = OptimalitySet(case.plan[rows].problem, case.decisions[rows], 1.0, tol=case.tol)
-    return [*_whole(case, rows), *_nearly(case, sets, rows), *_vertices(case, sets, rows)]
+    sets = OptimalitySet(case.plan[rows].rows, case.decisions[rows], 1.0, tol=case.tol)
+    return [*_nearly(case, sets, rows), *_vertices(case, sets, rows)]
 
 
-def _whole(case: Case, rows: np.ndarray) -> list[Finding]:
-    """Fractions where the plan asks for whole numbers."""
-    if not case.plan.integers:
-        return []
-    at = [case.plan.variables.index(name) for name in case.plan.integers]
-    X = case.decisions[rows][:, at]
-    broken = rows[(np.abs(X - np.round(X)) > 1e-4).any(axis=1)]
-    found = [
-        Finding(
-            Severity.NOTE,
-            "integers",
-            f"{count(len(at), 'variable')} of the plan must be whole; costs are learned for the "
-            "relaxation, in which whole decisions are rarely at a corner.",
-            "Read what is learned as costs under which the decisions are optimal even when "
-            "fractions are allowed.",
-        )
-    ]
-    if broken.size:
-        found.append(
-            Finding(
-                Severity.WARNING,
-                "fractions",
-                f"{count(len(broken), 'decision has', 'decisions have')} fractions where the plan "
-                f"asks for whole numbers: {some(case.named(broken))}.",
-                "Check these rows; a relaxation or an average may have been recorded.",
-                case.named(broken),
-            )
-        )
-    return found
+def corners(case: Case, rows: np.ndarray) -> np.ndarray | None:
+    """(B, 3) of feasible decisions, whether whole or not, as the relaxation sees them: free
+    entries, their rank among active rows, all active rows that are independent; None where that is
+    too large to compute."""
+    return _ranks(OptimalitySet(case.plan[rows].rows, case.decisions[rows], 1.0, tol=case.tol))
 
 
 def _nearly(case: Case, sets: OptimalitySet, rows: np.ndarray) -> list[Finding]:
@@ -88,7 +64,7 @@ def _vertices(case: Case, sets: OptimalitySet, rows: np.ndarray) -> list[Finding
     between = rows[free > rank]
     degenerate = rows[(free <= rank) & (rank < needed)]
     found = []
-    if between.size:
+    if between.size and not case.plan.integers:  # of whole variables `check_whole` says it
         found.append(
             Finding(
                 Severity.WARNING,

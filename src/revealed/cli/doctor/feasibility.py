@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._common.words import apart, count
+from ...metrics.sameness import SAME
 from ...optimality.precision import precision_of
 from ...problems.linear import LinearProgram, constraint_gaps, row_scale, unit_of
 from ...problems.solution import SolveStatus
@@ -18,15 +19,18 @@ LISTED = 100
 """Decisions of which it is said what they break."""
 ALIKE = 3
 """Different decisions from which on a swap of columns that explains them is no accident."""
+TRIAL_S = 10.0
+"""Seconds in which it must turn out that a plan cannot be satisfied."""
 SWAPS = 120
 """Variables up to which all pairs are tried for a swap of columns."""
 
 
 def check_feasibility(case: Case) -> tuple[np.ndarray, list[Finding]]:
     """(B,) which decisions are feasible, and findings about the others."""
-    violation = np.asarray(case.plan.problem.constraint_violation(case.decisions))
-    feasible = violation <= case.tol
-    bad = np.flatnonzero(~feasible)
+    violation = np.asarray(case.plan.rows.constraint_violation(case.decisions))
+    part = np.abs(case.decisions - np.round(case.decisions)) * case.plan.whole
+    feasible = (violation <= case.tol) & (part.max(axis=1, initial=0.0) <= case.tol)
+    bad = np.flatnonzero(~(violation <= case.tol))  # fractions have a finding of their own
     if not bad.size:
         return feasible, []
     worst = bad[np.argsort(-violation[bad], kind="stable")]
@@ -50,9 +54,10 @@ def _infeasible(
         f"{some(case.named(worst))}. The worst, {case.samples[b]}: {lines[0]}."
     )
     files = "decisions and plan" if case.limits is None else "decisions, plan and limits"
-    ways = (
-        "`revealed fit` leaves them out with --infeasible skip, and takes the nearest decisions "
-        "that obey with --infeasible repair."
+    ways = "`revealed fit` leaves them out with --infeasible skip" + (
+        "."
+        if case.plan.is_whole
+        else ", and takes the nearest decisions that obey with --infeasible repair."
     )
     advice = (
         "No gap is larger than the digits of the decisions leave room for: if they were rounded, "
@@ -70,8 +75,8 @@ def _infeasible(
 
 def _rounding(case: Case, bad: np.ndarray) -> float | None:
     """Half a unit of the last digit of the decisions, where that alone may explain every gap."""
-    problem, X = case.plan[bad].problem, case.decisions[bad]
-    found = precision_of(case.plan.problem, case.decisions)
+    problem, X = case.plan[bad].rows, case.decisions[bad]
+    found = precision_of(case.plan.rows, case.decisions)
     if found is None or found.half_unit.ndim > 1:
         return None
     gaps = constraint_gaps(problem, X)
@@ -91,7 +96,11 @@ def broken_constraint(plan: Plan, decision: np.ndarray) -> str:
     """The constraint that a decision (n,) breaks most, in the planner's words; `plan` is that of
     its sample."""
     x = decision[None]
-    problem = plan.problem
+    part = np.abs(decision - np.round(decision)) * plan.whole
+    if part.max(initial=0.0) > SAME:
+        j = int(part.argmax())
+        return f"{plan.variables[j]} is {decision[j]:.9g}, it must be whole"
+    problem = plan.rows
     gaps = constraint_gaps(problem, x)
     kind = int(np.argmax([gap.max(initial=0.0) for gap in gaps]))
     i = int(np.argmax(gaps[kind][0]))
@@ -112,7 +121,7 @@ def broken_constraint(plan: Plan, decision: np.ndarray) -> str:
 
 def _other_units(case: Case, bad: np.ndarray) -> Finding | None:
     """Decisions that fit the constraints when all are divided or multiplied by one number."""
-    problem, X = case.plan[bad].problem, case.decisions[bad]
+    problem, X = case.plan[bad].rows, case.decisions[bad]
     for factor in FACTORS:
         for scale, words in ((1.0 / factor, "divided"), (factor, "multiplied")):
             fits = _mends(problem, X, X * scale, case.tol)
@@ -139,7 +148,7 @@ def _impossible(case: Case, bad: np.ndarray) -> Finding | None:
         return impossible_limits(case, bad)
     if len(bad) < len(case.decisions):
         return None
-    answer = problem.solve(np.zeros((1, problem.n_variables)))
+    answer = problem.solve(np.zeros((1, problem.n_variables)), time_limit=TRIAL_S)
     if SolveStatus(int(answer.status[0])) is not SolveStatus.INFEASIBLE:
         return None
     return Finding(
@@ -154,7 +163,7 @@ def _impossible(case: Case, bad: np.ndarray) -> Finding | None:
 
 def _column_units(case: Case, bad: np.ndarray) -> Finding | None:
     """A column that makes the infeasible decisions feasible when divided or multiplied."""
-    problem, n = case.plan[bad[:20]].problem, case.plan.problem.n_variables
+    problem, n = case.plan[bad[:20]].rows, case.plan.problem.n_variables
     sample = case.decisions[bad[:20]]
     for j in range(n if n <= SWAPS else 0):
         for factor in FACTORS if sample[:, j].any() else ():
@@ -195,7 +204,7 @@ def _mends(problem: LinearProgram, X: np.ndarray, changed: np.ndarray, tol: floa
 def _swapped(case: Case, bad: np.ndarray) -> Finding | None:
     """A pair of columns whose exchange makes several infeasible decisions feasible, and none of
     the others infeasible: of a single decision, some exchange nearly always does the first."""
-    problem, n = case.plan[bad[:20]].problem, case.plan.problem.n_variables
+    problem, n = case.plan[bad[:20]].rows, case.plan.problem.n_variables
     if n > SWAPS or len(np.unique(case.decisions[bad], axis=0)) < ALIKE:
         return None
     good = np.setdiff1d(np.arange(len(case.decisions)), bad)
@@ -208,7 +217,7 @@ def _swapped(case: Case, bad: np.ndarray) -> Finding | None:
             continue
         others = case.decisions[good]
         others[:, [i, j]] = others[:, [j, i]]
-        if not (np.asarray(case.plan[good].problem.constraint_violation(others)) <= case.tol).all():
+        if not (np.asarray(case.plan[good].rows.constraint_violation(others)) <= case.tol).all():
             continue
         names = case.plan.variables
         return Finding(

@@ -94,7 +94,7 @@ class Case:
     @property
     def choice(self) -> np.ndarray:
         """(n,) variables whose bounds leave a choice, on some day at least."""
-        problem = self.plan.problem
+        problem = self.plan.rows
         return np.asarray((np.atleast_2d(problem.ub) > problem.lb).any(axis=0))
 
     def word_counts(self) -> dict[str, dict[str, int]]:

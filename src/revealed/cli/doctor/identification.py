@@ -22,7 +22,8 @@ def check_identification(case: Case, feasible: np.ndarray) -> list[Finding]:
     X = case.decisions[feasible]
     if not len(X) or len(X) < MOST * len(feasible) or case.plan.problem.n_variables > LARGEST:
         return found
-    known = identified(OptimalitySet(case.plan[feasible].problem, X, 0.0, tol=case.tol))
+    # Rows and bounds that all decisions reach leave the same directions open to whole ones.
+    known = identified(OptimalitySet(case.plan[feasible].rows, X, 0.0, tol=case.tol))
     return [*found, *_directions(case, known), *_reached(case, known)]
 
 
@@ -50,7 +51,7 @@ def _directions(case: Case, known: Identified) -> list[Finding]:
     lines, rays = known.n_lines - len(known.fixed), known.n_one_sided
     what = (
         f"Of {known.n - len(known.fixed)} directions of cost these decisions identify "
-        f"{known.n_identified}, up to a common factor."
+        f"{'at most ' if case.plan.is_whole else ''}{known.n_identified}, up to a common factor."
     )
     if lines:
         rows = some(list(case.plan.equalities))

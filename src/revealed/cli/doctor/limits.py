@@ -26,8 +26,8 @@ LOOKED = 4_000
 """Rows that are looked at, and as many of those that break the plan."""
 MOST_NUMBERS = 4_000_000
 """Of equalities beyond which it is not looked at what they fix."""
-TRIED = 100
-"""Samples whose limits are tried out."""
+TRIED, TRIAL_S = 100, 30.0
+"""Samples whose limits are tried out, and seconds for that."""
 
 
 class Following(NamedTuple):
@@ -123,7 +123,7 @@ def _settled(case: Case, feasible: np.ndarray, known: set[str]) -> list[Finding]
 def _constants(case: Case, feasible: np.ndarray) -> Iterator[Settled]:
     """Limits that are broken, or that nobody reaches, with the one number that decisions have."""
     plan, X = case.plan, case.decisions
-    names, digits = limit_names(plan), precision_of(plan.problem, X)
+    names, digits = limit_names(plan), precision_of(plan.rows, X)
     half = 0.0 if digits is None else digits.half_unit
     called = {at[0]: name for name, at in names.items() if len(at) == 1}
     for part, value, own, beyond in _sides(plan, X):
@@ -148,7 +148,7 @@ def _constants(case: Case, feasible: np.ndarray) -> Iterator[Settled]:
 
 def _moved_by(plan: Plan, part: str, half: np.ndarray) -> np.ndarray:
     """(m,) by how much rounding (B, n) may move what decisions make of each entry of a vector."""
-    rows = {"b_eq": plan.problem.eq_rows, "b_ub": plan.problem.ub_rows}.get(part)
+    rows = {"b_eq": plan.rows.eq_rows, "b_ub": plan.rows.ub_rows}.get(part)
     return (half if rows is None else rows.magnitude.times(half)).max(axis=0, initial=0.0)
 
 
@@ -167,7 +167,7 @@ def _is_extreme(beyond: np.ndarray) -> bool:
 def _has_choice(case: Case, i: int) -> bool:
     """Whether row i of the inequalities could have had another value: several of its variables
     move, and the equalities do not fix it."""
-    problem, moves = case.plan.problem, np.ptp(case.decisions, axis=0) > case.tol
+    problem, moves = case.plan.rows, np.ptp(case.decisions, axis=0) > case.tol
     if problem.ub_rows.per_instance or problem.eq_rows.per_instance:
         return False
     row = problem.ub_rows.matrix(0)[[i]].toarray()[0, moves]
@@ -227,7 +227,7 @@ Side = tuple[str, np.ndarray, np.ndarray, np.ndarray]
 def _sides(plan: Plan, X: np.ndarray) -> Iterator[Side]:
     """Of every vector of the problem: its name, what decisions make of each entry (B, m), what the
     plan says (m,), both as the planner writes them, and by how much the one is beyond the other."""
-    problem, sign = plan.problem, plan.row_sign
+    problem, sign = plan.rows, plan.row_sign
     value, own = problem.eq_rows.times(X), np.atleast_2d(problem.b_eq)[0]
     yield "b_eq", value, own, np.abs(value - own)
     value, own = problem.ub_rows.times(X), np.atleast_2d(problem.b_ub)[0]
@@ -290,7 +290,8 @@ def impossible_limits(case: Case, bad: np.ndarray) -> Finding | None:
     """Samples, among those whose decision breaks the plan, whose own limits no decision meets."""
     tried = bad[:TRIED]
     problem = case.plan[tried].problem
-    status = np.asarray(problem.solve(np.zeros((len(tried), problem.n_variables))).status)
+    nothing = np.zeros((len(tried), problem.n_variables))
+    status = np.asarray(problem.solve(nothing, time_limit=TRIAL_S).status)
     rows = tried[status == SolveStatus.INFEASIBLE]
     if not rows.size:
         return None

@@ -10,15 +10,17 @@ Letters: n variables.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...metrics.sameness import alike
 from ...optimality.sets import EntryState, OptimalitySet
+from ...problems.integer import IntegerProgram
 from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
 from ..plans import Plan
+from .moving import farthest
 
 
 class SensitivityRange(NamedTuple):
@@ -56,8 +58,28 @@ def needed(plan: Plan, cost: np.ndarray, decision: np.ndarray, nearest: np.ndarr
 
 def stable_changes(plan: Plan, costs: np.ndarray, decisions: np.ndarray) -> np.ndarray:
     """(B,): how much all costs may change at once before the decision does: the largest margin
-    with which they explain it, negative if they do not."""
+    with which they explain it, negative if they do not.
+
+    NaN for decisions that are between bounds in an entry that is whole: there the change that hurts
+    most depends on the alternative.
+    """
+    problem: Any = plan.problem
+    if isinstance(problem, IntegerProgram):
+        return _whole_changes(problem, costs, decisions)
     return np.asarray(OptimalitySet(plan.problem, decisions, 0.0).max_margin(costs))
+
+
+def _whole_changes(problem: IntegerProgram, costs: np.ndarray, decisions: np.ndarray) -> np.ndarray:
+    """(B,) as `stable_changes`: where all entries are at a bound, |x - x*|_1 is linear in x, and
+    moving every cost against the decision is the same as asking for a margin."""
+    lb, ub = (np.broadcast_to(bound, decisions.shape) for bound in (problem.lb, problem.ub))
+    low, high = (alike(decisions, bound) & np.isfinite(bound) for bound in (lb, ub))
+    there = np.flatnonzero((low | high).all(axis=1))
+    changes = np.full(len(decisions), np.nan)
+    away = np.where(high[there], 1.0, -1.0) * ~(low & high)[there]
+    own = problem[there] if problem.n_instances is not None else problem
+    changes[there] = farthest(own, costs[there], decisions[there], away)
+    return changes
 
 
 def cost_ranges(
@@ -67,11 +89,31 @@ def cost_ranges(
     step: Callable[[int], None] = lambda k: None,
 ) -> list[SensitivityRange]:
     """For each variable, the range of its cost, the others unchanged, in which the decision stays
-    optimal. Two small linear programs for each variable; `step` is called after each."""
+    optimal. Two small linear programs for each variable, or a few questions to the solver of whole
+    decisions; `step` is called after each."""
+    if plan.is_whole:
+        return _whole_ranges(plan, cost, decision, step)
     sets = OptimalitySet(plan.problem, decision[None], 0.0)
     ranges = []
     for j, name in enumerate(plan.variables):
         low, high = (_farthest(sets, cost, j, way) for way in (-1.0, 1.0))
+        own = float(cost[j])
+        ranges.append(SensitivityRange(name, float(decision[j]), own, own - low, own + high))
+        step(j + 1)
+    return ranges
+
+
+def _whole_ranges(
+    plan: Plan, cost: np.ndarray, decision: np.ndarray, step: Callable[[int], None]
+) -> list[SensitivityRange]:
+    problem: Any = plan.problem
+    two = problem if problem.n_instances is None else problem[np.zeros(2, int)]
+    ranges = []
+    for j, name in enumerate(plan.variables):
+        moves = np.zeros((2, len(cost)))
+        moves[0, j], moves[1, j] = -1.0, 1.0
+        costs, decisions = (np.repeat(part[None], 2, axis=0) for part in (cost, decision))
+        low, high = farthest(two, costs, decisions, moves).tolist()
         own = float(cost[j])
         ranges.append(SensitivityRange(name, float(decision[j]), own, own - low, own + high))
         step(j + 1)

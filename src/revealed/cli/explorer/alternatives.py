@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from ...metrics.sameness import SAME, alike
+from ...problems.integer import IntegerProgram
 from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
 
@@ -25,6 +26,8 @@ PROGRAMS = 400
 """Linear programs that may be solved for one list, so that a page answers within a second or so."""
 MOST_TRIED = 60
 """Entries of a decision that are made dear in turn where faces are too many."""
+WHOLE_S = 2.0
+"""Seconds for the alternatives of a whole decision."""
 
 Face = frozenset[int]
 """Limits that hold with equality."""
@@ -45,15 +48,24 @@ class NextBest(NamedTuple):
 
 
 def next_best(
-    problem: LinearProgram, cost: np.ndarray, best: np.ndarray, most: int, seen: np.ndarray
+    problem: LinearProgram | IntegerProgram,
+    cost: np.ndarray,
+    best: np.ndarray,
+    most: int,
+    seen: np.ndarray,
 ) -> NextBest:
     """Up to `most` vertices that come after the optimum `best` (n,) of one instance. Where there
-    are too many faces to look at, some decisions that cost little more, those of `seen` (K, n) that
-    are feasible among them, without a proof."""
-    found = _Search(problem, cost).run(best, most)
-    if found is not None:
-        return NextBest([Alternative(x, float(cost @ (x - best))) for x in found], True)
-    return NextBest(_near(problem, cost, best, seen)[:most], False)
+    are too many faces to look at, or decisions are whole, some that cost little more, those of
+    `seen` (K, n) that are feasible among them, without a proof."""
+    if isinstance(problem, IntegerProgram):
+        near = _one_off(problem, cost, best)
+    else:
+        found = _Search(problem, cost).run(best, most)
+        if found is not None:
+            return NextBest([Alternative(x, float(cost @ (x - best))) for x in found], True)
+        near = _dear(problem, cost, best)
+    there: Any = problem[np.zeros(len(seen), int)].constraint_violation(seen) <= SAME
+    return NextBest(_ordered([*near, *seen[there]], cost, best)[:most], False)
 
 
 class _Search:
@@ -145,21 +157,45 @@ class _Search:
         return gap <= SAME * scale[self._entry]
 
 
-def _near(
-    problem: LinearProgram, cost: np.ndarray, best: np.ndarray, seen: np.ndarray
-) -> list[Alternative]:
-    """The optimum with one of its entries made dear, each in turn, and decisions seen."""
+def _dear(problem: LinearProgram, cost: np.ndarray, best: np.ndarray) -> np.ndarray:
+    """(K, n) the optimum with one of its entries made dear, each in turn."""
     lower = np.atleast_2d(problem.lb)[0]
     used = np.flatnonzero(np.abs(best - np.minimum(np.abs(lower), np.abs(best))) > SAME)
     used = used[np.argsort(-np.abs(best[used]), kind="stable")][:MOST_TRIED]
     dear = np.repeat(cost[None], len(used), axis=0)
     dear[np.arange(len(used)), used] += 1e3 * (1.0 + np.abs(cost).max())
     answer = problem[np.zeros(len(used), int)].solve(dear)
-    there = problem[np.zeros(len(seen), int)].constraint_violation(seen) <= SAME
-    points = [*np.asarray(answer.x)[np.asarray(answer.optimal)], *seen[there]]
+    return np.asarray(answer.x)[np.asarray(answer.optimal)]
+
+
+def _one_off(problem: IntegerProgram, cost: np.ndarray, best: np.ndarray) -> np.ndarray:
+    """(K, n) the best decisions with one whole entry below or above what it is in the best of all,
+    each in turn; NaN where there is none, or none was proved in time. The second best of all that
+    differ in a whole entry is among them."""
+    rows = problem.relaxation
+    lb, ub = (np.broadcast_to(np.atleast_2d(bound)[0], best.shape) for bound in (rows.lb, rows.ub))
+    whole = np.flatnonzero(problem.integer)
+    turns = [(j, -1.0) for j in whole if best[j] - 1.0 >= lb[j]]
+    turns += [(j, 1.0) for j in whole if best[j] + 1.0 <= ub[j]]
+    size = min(len(turns), 2 * MOST_TRIED)
+    low, high = np.tile(lb, (size, 1)), np.tile(ub, (size, 1))
+    for k, (j, way) in enumerate(turns[:size]):
+        side = high if way < 0 else low
+        side[k, j] = best[j] + way
+    if not size:
+        return np.empty((0, len(best)))
+    sides = [np.atleast_2d(part)[0] for part in (rows.b_eq, rows.b_ub)]
+    turned = LinearProgram(rows.A_eq, sides[0], rows.A_ub, sides[1], low, high)
+    branches = IntegerProgram.of(turned, problem.integer)
+    answer = branches.solve(np.tile(cost, (size, 1)), time_limit=WHOLE_S)
+    return np.asarray(answer.x)
+
+
+def _ordered(points: list[np.ndarray], cost: np.ndarray, best: np.ndarray) -> list[Alternative]:
+    """Those that differ from the best one and from each other, the nearest in cost first."""
     kept: dict[bytes, Alternative] = {}
     for x in points:
-        if not alike(x, best).all():
+        if np.isfinite(x).all() and not alike(x, best).all():
             found = Alternative(x, float(cost @ (x - best)))
-            kept.setdefault(np.round(x, 6).tobytes(), found)
+            kept.setdefault((np.round(x, 6) + 0.0).tobytes(), found)
     return sorted(kept.values(), key=lambda item: item.extra)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
+from ...problems.integer import IntegerProgram
 from ...problems.linear import LinearProgram
 from ..plans import Limit, planned, refuse_limits
 from ..store import FittedModel, Samples
@@ -73,7 +74,9 @@ class Controls:
         parts = [_encoded(feature, context) for feature in self._model.features.features]
         return np.concatenate([np.zeros(0), *parts])
 
-    def problem(self, context: dict[str, Any], b: int | None) -> LinearProgram | None:
+    def problem(
+        self, context: dict[str, Any], b: int | None
+    ) -> LinearProgram | IntegerProgram | None:
         """The constraints under the limits of a context that someone made up; where it names none,
         those of sample b, or else the plan's own. None where bounds leave no number."""
         model = self._model

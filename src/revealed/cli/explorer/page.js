@@ -2,13 +2,13 @@
 // One model, one chosen sample, one context that may be moved away from what was observed.
 const state = { model: null, sample: null, answer: null, context: {}, shown: [], asked: 0, other: null, size: 0 };
 const WORDS = {
-  cost: { one: "cost", all: "Predicted costs", costs: "costs", sign: "+", excess: "what was observed costs above the cheapest",
+  cost: { one: "cost", all: "Predicted costs", costs: "costs", sign: "+", best: "cheapest", excess: "extra cost of the observed decision",
     near: "The next best decisions under the predicted costs, and what they would cost more.",
-    some: "Some decisions that cost little more under the predicted costs. There may be cheaper ones: this plan is too large to look at all.",
-    endless: "No best decision: the total cost falls without limit", scale: "cheap to dear, as predicted" },
-  value: { one: "value", all: "Predicted values", costs: "values", sign: "−", excess: "what was observed is worth below the best",
+    some: "Some decisions that cost little more under the predicted costs; there may be others between them.",
+    endless: "No best decision: the total cost falls without limit", scale: "cheap to expensive, as predicted" },
+  value: { one: "value", all: "Predicted values", costs: "values", sign: "−", best: "best", excess: "value that the observed decision leaves",
     near: "The next best decisions under the predicted values, and what they would be worth less.",
-    some: "Some decisions worth little less under the predicted values. There may be better ones: this plan is too large to look at all.",
+    some: "Some decisions worth little less under the predicted values; there may be others between them.",
     endless: "No best decision: the total value grows without limit", scale: "worth little to worth much, as predicted" },
 };
 const words = () => WORDS[state.model.maximize ? "value" : "cost"];
@@ -70,7 +70,7 @@ function listSamples() {
       element("span", { class: "name" }, shortened(sample.name, 22)));
     if (sample.held) item.append(element("span", { class: "mark", title: "held out: the model did not learn from it" }, "held"));
     item.append(element("span", { class: sample.repeated ? "hit" : "miss" }, sample.repeated ? "✓" : "✗"));
-    item.title = `${sample.name}: ${sample.repeated ? "the model repeats this decision" : "the model decides otherwise"}`;
+    item.title = `${sample.name}: ${sample.repeated ? "prediction matches" : "prediction differs"}`;
     item.addEventListener("click", () => choose(number));
     list.append(item);
   });
@@ -171,8 +171,10 @@ function show() {
   const other = moved() ? "with this context" : "";
   verdict.classList.toggle("good", Boolean(answer.repeated));
   state.size = answer.costs.reduce((most, cost) => Math.max(most, Math.abs(cost)), 0);
-  verdict.textContent = answer.impossible ? "No decision meets these limits" : !answer.solved ? words().endless :
-    answer.repeated ? `The model decides as was observed ${other}` : `The model decides otherwise ${other}`;
+  const doubt = answer.proved ? "" : `: the ${words().best} found in time, not proved to be it`;
+  verdict.textContent = answer.impossible ? "No decision meets these limits" :
+    !answer.solved ? (answer.stopped ? "No decision was found in time" : words().endless) :
+      (answer.repeated ? `Prediction matches ${other}` : `Prediction differs ${other}`) + doubt;
   const changed = answer.predicted ? answer.predicted.filter((value, j) => !same(value, sample.observed[j])).length : null;
   $("figures").replaceChildren(
     told(amount(answer.distance), `distance of the ${words().costs} from explaining what was observed`),
@@ -250,7 +252,9 @@ async function start() {
     const held = model.samples.filter((sample) => sample.held);
     $("summary").textContent = `${model.samples.length} samples, of which the model repeats ${hits}` +
       (held.length && held.length < model.samples.length ?
-        `; of the ${held.length} held out it repeats ${held.filter((sample) => sample.repeated).length}.` : ".");
+        `; of the ${held.length} held out it repeats ${held.filter((sample) => sample.repeated).length}.` : ".") +
+      (model.whole ? " Its decisions are whole, as the plan asks." : model.relaxed ?
+        " It was fitted to the relaxation: decisions may have fractions where the plan asks for whole numbers." : "");
     $("search").addEventListener("input", listSamples);
     $("which").addEventListener("change", listSamples);
     $("reset").addEventListener("click", () => choose(state.sample.number));

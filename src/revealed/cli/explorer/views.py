@@ -12,15 +12,17 @@ import numpy as np
 from ...errors import InputError
 from ...metrics.sameness import SAME, alike
 from ...optimality.sets import OptimalitySet
-from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
 from ...projection import project
+from ..commands.deciding import decide
 from ..store import FittedModel, Samples
 from .alternatives import next_best
 from .controls import Controls
 from .places import drawing_of
 
 ALTERNATIVES = 5
+DECIDED_S = 10.0
+"""Seconds after which nobody waits for a whole decision any more."""
 
 
 class Explorer:
@@ -34,7 +36,7 @@ class Explorer:
         self._problem = model.plan_of(samples.limits).problem  # of each sample its own
         self._sets = OptimalitySet(self._problem, samples.decisions, 0.0)
         self._costs = model.costs(samples.contexts)
-        self._own = np.asarray(self._problem.solve(self._costs).x)
+        self._own = decide(self._problem, self._costs, quiet=False).decisions
 
     def describe(self) -> dict[str, Any]:
         """Everything that does not change while the page is open."""
@@ -43,6 +45,8 @@ class Explorer:
         return {
             "plan": model.plan.name,
             "maximize": model.plan.maximize,
+            "whole": model.plan.is_whole,
+            "relaxed": bool(model.plan.integers) and not model.plan.is_whole,
             "variables": list(model.plan.variables),
             "margin": model.margin,
             "features": self._controls.describe(),
@@ -77,20 +81,20 @@ class Explorer:
         Z, problem = self._controls.encode(context), self._controls.problem(context, b)
         return self._answer(Z, problem, b)
 
-    def _answer(
-        self, Z: np.ndarray, problem: LinearProgram | None, b: int | None
-    ) -> dict[str, Any]:
+    def _answer(self, Z: np.ndarray, problem: Any, b: int | None) -> dict[str, Any]:
         """What the model makes of a context; `problem` is None where bounds leave no number."""
         plan = self.model.plan
         costs = self.model.costs(Z[None])
         best, status = None, SolveStatus.INFEASIBLE
         if problem is not None:
-            solution = problem.solve(costs)
-            status = SolveStatus(int(np.asarray(solution.status)[0]))
-            best = np.asarray(solution.x)[0] if status is SolveStatus.OPTIMAL else None
+            found = decide(problem, costs, quiet=True, seconds=DECIDED_S)
+            status = SolveStatus(int(found.status[0]))
+            best = found.decisions[0] if np.isfinite(found.decisions[0]).all() else None
         view: dict[str, Any] = {
             "costs": (plan.sign * costs[0]).tolist(),
             "solved": best is not None,
+            "proved": status is SolveStatus.OPTIMAL,
+            "stopped": status is SolveStatus.LIMIT,
             "impossible": status is SolveStatus.INFEASIBLE,
             "predicted": None if best is None else best.tolist(),
             **self._alternatives(problem, costs[0], best),
@@ -98,7 +102,7 @@ class Explorer:
         return view if b is None else view | self._beside(costs, problem, best, b)
 
     def _alternatives(
-        self, problem: LinearProgram | None, cost: np.ndarray, best: np.ndarray | None
+        self, problem: Any, cost: np.ndarray, best: np.ndarray | None
     ) -> dict[str, Any]:
         """Other decisions, the best first, and whether these are proved to be the next best."""
         if problem is None or best is None:
@@ -108,7 +112,7 @@ class Explorer:
         return {"alternatives": found, "alternatives_proved": others.proved}
 
     def _beside(
-        self, costs: np.ndarray, problem: LinearProgram | None, best: np.ndarray | None, b: int
+        self, costs: np.ndarray, problem: Any, best: np.ndarray | None, b: int
     ) -> dict[str, Any]:
         """The decision of sample b beside the best one; nothing is said of how good it is where
         other limits than its own forbid it."""
@@ -117,7 +121,7 @@ class Explorer:
             sets = None
             if problem is not None and problem.constraint_violation(taken[None])[0] <= SAME:
                 sets = OptimalitySet(problem, taken[None], 0.0)
-        answer = None if sets is None else project(costs, sets)
+        answer = None if sets is None else project(costs, sets, time_limit=DECIDED_S)
         known = answer is not None and best is not None
         return {
             "distance": None if answer is None else float(answer.distance[0]),
@@ -129,7 +133,7 @@ class Explorer:
     def _drawing(self) -> dict[str, Any] | None:
         """A grid or a graph to draw decisions on; None where the plan has neither. Where limits
         move the ends of paths, it has none."""
-        drawing = drawing_of(self.model.plan.problem.structure)
+        drawing = drawing_of(self.model.plan.rows.structure)
         if drawing is not None and any(limit.part == "b_eq" for limit in self.model.limits):
             drawing["ends"] = []
         return drawing

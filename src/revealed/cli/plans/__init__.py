@@ -5,10 +5,13 @@ from .limits import (
     Limit,
     empty_limits,
     find_limits,
+    find_unknown,
     limit_names,
     planned,
     read_limits,
     refuse_limits,
+    turned,
+    unknown_of,
     with_limits,
 )
 from .plan import Plan
@@ -19,11 +22,14 @@ __all__ = [
     "Plan",
     "empty_limits",
     "find_limits",
+    "find_unknown",
     "from_catalogue",
     "limit_names",
     "planned",
     "read_limits",
     "read_plan",
     "refuse_limits",
+    "turned",
+    "unknown_of",
     "with_limits",
 ]

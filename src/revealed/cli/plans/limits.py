@@ -6,6 +6,9 @@
     demand_*               every row whose name begins so and that has a column of its name
     upper:truck_*=free_*   the same for other columns, in which * stands for what it stands for here
 
+Limits that nobody wrote down (`--unknown-limit`) are called the same, and have no column: they are
+learned.
+
 Letters: B samples, k limits, n variables, m rows.
 """
 
@@ -44,6 +47,8 @@ class Limit:
     name: str
     """As it was asked for: `budget`, `upper:truck_3`."""
     column: str
+    learned: bool = False
+    """Whether the model says what it is, and no column does."""
 
     @property
     def place(self) -> Place:
@@ -52,6 +57,8 @@ class Limit:
     @property
     def source(self) -> str:
         """`budget`, or `budget from the column money`."""
+        if self.learned:
+            return f"{self.name}, learned"
         same = self.column == self.name
         return self.name if same else f"{self.name} from the column {self.column}"
 
@@ -92,6 +99,53 @@ def find_limits(plan: Plan, asked: Sequence[str], columns: Sequence[str]) -> tup
                     f"{column!r}; keep one."
                 )
     return tuple(taken.values())
+
+
+def find_unknown(
+    plan: Plan, asked: Sequence[str], known: Sequence[Limit] = ()
+) -> tuple[Limit, ...]:
+    """The limits that are to be learned, each a name in which * stands for anything; rows first,
+    then lower bounds, then upper ones."""
+    names = limit_names(plan) if asked else {}
+    taken: dict[Place, Limit] = {}
+    for text in map(plain_name, asked):
+        sought = re.compile(".*".join(map(re.escape, text.split(_STAR))))
+        here = (
+            [text] if text in names or _STAR not in text else list(filter(sought.fullmatch, names))
+        )
+        if not here:
+            raise InputError(
+                f"--unknown-limit {text}: no row of {plan.name} has such a name; its rows are "
+                f"{listed(_rows(plan))}."
+            )
+        for name in here:
+            part, index = _place(plan, names, name, "--unknown-limit")
+            if part == "b_eq":
+                raise InputError(
+                    f"--unknown-limit {name}: that row is an equality, whose right-hand side every "
+                    "decision shows. Only limits that a decision may stay below can be unknown."
+                )
+            taken.setdefault((part, index), Limit(part, index, name, f"learned {name}", True))
+    both = [limit.name for limit in known if limit.place in taken]
+    if both:
+        raise InputError(f"--unknown-limit {both[0]}: --limit says where it is written down.")
+    order = {part: k for k, part in enumerate(("b_ub", "lb", "ub"))}
+    return tuple(sorted(taken.values(), key=lambda limit: order[limit.part]))
+
+
+def unknown_of(limits: Sequence[Limit]) -> dict[str, list[int]]:
+    """As `InverseRegressor(unknown_limits=...)` takes those that are learned."""
+    words = {"b_ub": "ub", "lb": "lower", "ub": "upper"}
+    found: dict[str, list[int]] = {}
+    for limit in limits:
+        if limit.learned:
+            found.setdefault(words[limit.part], []).append(limit.index)
+    return found
+
+
+def turned(plan: Plan, limit: Limit) -> float:
+    """-1 where the planner writes a limit with the other sign than the problem has it, else 1."""
+    return -1.0 if limit.part == "b_ub" and plan.row_sign[limit.index] < 0 else 1.0
 
 
 def _pairs(
@@ -139,28 +193,30 @@ def _rows(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*plan.equalities, *plan.inequalities]))
 
 
-def _place(plan: Plan, names: Mapping[str, list[Place]], name: str) -> Place:
+def _place(
+    plan: Plan, names: Mapping[str, list[Place]], name: str, option: str = "--limit"
+) -> Place:
     """The vector and the entry that a name stands for."""
     found = names.get(name, [])
     if len(found) == 1:
         return found[0]
     if found:
         raise InputError(
-            f"--limit {name}: {plan.name} has {len(found)} limits of that name; say lower:{name} "
+            f"{option} {name}: {plan.name} has {len(found)} limits of that name; say lower:{name} "
             f"or upper:{name}."
         )
     side, _, bare = name.partition(":")
     if side in SIDES and bare in plan.equalities:
-        raise InputError(f"--limit {name}: the row {bare!r} is an equality; say {bare} alone.")
+        raise InputError(f"{option} {name}: the row {bare!r} is an equality; say {bare} alone.")
     if side in SIDES and bare in plan.inequalities:
-        raise InputError(f"--limit {name}: the row {bare!r} has no {side} limit in {plan.name}.")
+        raise InputError(f"{option} {name}: the row {bare!r} has no {side} limit in {plan.name}.")
     if name in plan.variables:
         raise InputError(
-            f"--limit {name}: that is a variable; say lower:{name} or upper:{name} for its bounds."
+            f"{option} {name}: that is a variable; say lower:{name} or upper:{name} for its bounds."
         )
     rows = _rows(plan)
     raise InputError(
-        f"--limit {name}: {plan.name} has no row of that name{did_you_mean(name, rows)}; its rows "
+        f"{option} {name}: {plan.name} has no row of that name{did_you_mean(name, rows)}; its rows "
         f"are {listed(rows)}. Bounds of a variable are called lower:NAME and upper:NAME."
     )
 
@@ -170,6 +226,7 @@ def read_limits(
 ) -> np.ndarray:
     """(B, k) limits of a table of contexts as the planner writes them; NaN where a cell is empty,
     which stands for the plan's own. Rows that cannot be read are refused, or entered in `bad`."""
+    limits = [limit for limit in limits if not limit.learned]
     columns = list(dict.fromkeys(limit.column for limit in limits))
     _refuse_missing(file, limits)
     table = file.read(columns)
@@ -238,7 +295,7 @@ def refuse_limits(
 
 def _bound(plan: Plan, k: int | None, values: np.ndarray, part: str, j: int) -> np.ndarray:
     """(B,) bounds of one variable on one side, of which limit k tells if there is one."""
-    own = getattr(plan.problem, part)[j]
+    own = getattr(plan.rows, part)[j]
     if k is None:
         return np.full(len(values), own)
     return np.where(np.isnan(values[:, k]), own, values[:, k])
@@ -246,7 +303,7 @@ def _bound(plan: Plan, k: int | None, values: np.ndarray, part: str, j: int) -> 
 
 def planned(plan: Plan, limit: Limit) -> float:
     """What the plan itself says, as the planner writes it."""
-    own = float(getattr(plan.problem, limit.part)[limit.index])
+    own = float(getattr(plan.rows, limit.part)[limit.index])
     return -own if limit.part == "b_ub" and plan.row_sign[limit.index] < 0 else own
 
 
@@ -274,7 +331,7 @@ def empty_limits(
 
 def with_limits(plan: Plan, limits: Sequence[Limit], values: np.ndarray) -> Plan:
     """The plan of B samples whose limits are `values` (B, k), NaN for the plan's own."""
-    problem, sign = plan.problem, plan.row_sign
+    problem, sign = plan.rows, plan.row_sign
     vectors = {part: getattr(problem, part) for part in PARTS}
     for part in {limit.part for limit in limits}:
         vectors[part] = np.repeat(vectors[part][None], len(values), axis=0)
@@ -283,6 +340,6 @@ def with_limits(plan: Plan, limits: Sequence[Limit], values: np.ndarray) -> Plan
         column = vectors[limit.part][:, limit.index]
         column[:] = np.where(np.isnan(given), column, -given if turned else given)
     structure = structure_with(problem, vectors)
-    return plan.with_problem(
+    return plan.with_rows(
         LinearProgram(problem.A_eq, A_ub=problem.A_ub, **vectors, structure=structure)
     )

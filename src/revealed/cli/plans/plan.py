@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, ShapeError
+from ...problems.integer import IntegerProgram
 from ...problems.linear import LinearProgram
 from ...problems.structures import KnapsackStructure, PathStructure
 
@@ -20,7 +21,9 @@ from ...problems.structures import KnapsackStructure, PathStructure
 class Plan:
     """What a planner decides, with names: the constraints of all samples, or of each its own."""
 
-    problem: LinearProgram
+    problem: LinearProgram | IntegerProgram
+    """What decides: an IntegerProgram where some variables are whole, unless the relaxation was
+    asked for."""
     variables: tuple[str, ...]
     """(n,) names, all different."""
     equalities: tuple[str, ...]
@@ -33,14 +36,14 @@ class Plan:
     maximize: bool = False
     """Whether the planner maximizes: learned costs are then shown as values, sign turned."""
     integers: tuple[str, ...] = ()
-    """Variables that the planner decides in whole numbers; the relaxation is what is learned on."""
+    """Variables that the planner decides in whole numbers, whether `problem` asks for it or not."""
     at_least: tuple[int, ...] = ()
     """Rows of `problem.A_ub` that the planner wrote as `at least`; there they are turned round."""
     cost: np.ndarray | None = field(default=None)
     """(n,) costs written in the model file, if any; to be minimized."""
 
     def __post_init__(self) -> None:
-        problem = self.problem
+        problem = self.rows
         for what, names, count in (
             ("variables", self.variables, problem.n_variables),
             ("equalities", self.equalities, problem.eq_rows.shape[0]),
@@ -52,15 +55,48 @@ class Plan:
             raise InputError(f"{self.name}: two variables have the same name.")
         if not all(0 <= i < problem.ub_rows.shape[0] for i in self.at_least):
             raise InputError(f"{self.name}: `at_least` names rows that are not there.")
+        if self.is_whole and self.integers != self._whole_names:
+            raise InputError(f"{self.name}: `integers` are not the whole variables of its problem.")
 
-    def with_problem(self, problem: LinearProgram) -> Plan:
+    @property
+    def rows(self) -> LinearProgram:
+        """Rows and bounds, every variable continuous."""
+        problem = self.problem
+        return problem.relaxation if isinstance(problem, IntegerProgram) else problem
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether decisions are whole, as far as the plan asks for it."""
+        return isinstance(self.problem, IntegerProgram)
+
+    @property
+    def whole(self) -> np.ndarray:
+        """(n,) bool: the variables that decisions have in whole numbers."""
+        problem = self.problem
+        if isinstance(problem, IntegerProgram):
+            return problem.integer
+        return np.zeros(len(self.variables), bool)
+
+    @property
+    def _whole_names(self) -> tuple[str, ...]:
+        return tuple(self.variables[j] for j in np.flatnonzero(self.whole))
+
+    def relaxed(self) -> Plan:
+        """The same plan with fractions allowed."""
+        return replace(self, problem=self.rows)
+
+    def with_rows(self, rows: LinearProgram) -> Plan:
         """The same plan with other constraints under the same names."""
-        return replace(self, problem=problem)
+        return replace(self, problem=self.rows_as_problem(rows))
+
+    def rows_as_problem(self, rows: LinearProgram) -> LinearProgram | IntegerProgram:
+        """These constraints, with the whole variables of the plan."""
+        return IntegerProgram.of(rows, self.whole) if self.is_whole else rows
 
     def __getitem__(self, rows: Any) -> Plan:
         """The plan of the chosen samples; the same for all where they share its constraints."""
         problem = self.problem[rows]
-        return self if problem is self.problem else self.with_problem(problem)
+        return self if problem is self.problem else replace(self, problem=problem)
 
     __iter__ = None
 
@@ -73,7 +109,7 @@ class Plan:
     def row_sign(self) -> np.ndarray:
         """(m_ub,) what rows of `problem.A_ub` are multiplied by to read as the planner wrote
         them."""
-        sign = np.ones(self.problem.ub_rows.shape[0])
+        sign = np.ones(self.rows.ub_rows.shape[0])
         sign[list(self.at_least)] = -1.0
         return sign
 

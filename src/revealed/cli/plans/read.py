@@ -15,11 +15,12 @@ from ..tables.names import plain_name
 from .catalogue import NAMES, from_catalogue, is_call
 from .plan import Plan
 
-ENDINGS = (".mps", ".mps.gz")
+ENDINGS = (".mps", ".mps.gz", ".lp", ".lp.gz")
 
 
-def read_plan(what: str | os.PathLike[str]) -> Plan:
-    """The plan in an MPS file (gz too), or the one that a call of the catalogue describes."""
+def read_plan(what: str | os.PathLike[str], *, relax: bool = False) -> Plan:
+    """The plan in an MPS or LP file (gz too), or the one that a call of the catalogue describes;
+    with its whole variables whole, unless the relaxation is asked for."""
     text = os.fspath(what)
     if is_call(text):
         return from_catalogue(text)
@@ -31,15 +32,18 @@ def read_plan(what: str | os.PathLike[str]) -> Plan:
     if not Path(text).is_file():
         what = "is a folder" if Path(text).is_dir() else "does not exist"
         raise InputError(f"{text} {what}; a model file was expected.")
-    return _from_mps(Path(text))
+    plan = _from_file(Path(text))
+    return plan.relaxed() if relax else plan
 
 
-def _from_mps(path: Path) -> Plan:
-    from ...importers import RelaxationWarning, read_mps
+def _from_file(path: Path) -> Plan:
+    from ...importers import RelaxationWarning, read_lp, read_mps
+
+    read = read_lp if ".lp" in path.suffixes[-2:] else read_mps
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RelaxationWarning)  # shown where the plan is shown
-        model = read_mps(path)
+        warnings.simplefilter("ignore", RelaxationWarning)  # it is not relaxed here
+        model = read(path)
     if not isinstance(model.problem, LinearProgram):
         raise InputError(
             f"{path.name} has a quadratic objective; the commands learn linear costs. Leave its "
@@ -47,7 +51,7 @@ def _from_mps(path: Path) -> Plan:
         )
     names = _plain(model.variable_names)
     return Plan(
-        model.problem,
+        model.integer_problem if model.integer.any() else model.problem,
         names,
         _plain(model.eq_names),
         _plain(model.ub_names),

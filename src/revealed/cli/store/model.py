@@ -16,6 +16,7 @@ from ...errors import InputError
 from ...io.folder import (
     UNNAMED,
     WITH_LIMITS,
+    WITH_WHOLE,
     Facts,
     Tensors,
     finite,
@@ -23,7 +24,7 @@ from ...io.folder import (
     tensor,
     write_folder,
 )
-from ..plans import Limit, Plan, limit_names, refuse_limits, with_limits
+from ..plans import Limit, Plan, limit_names, refuse_limits, turned, with_limits
 from ..tables import Bad, Feature, FeatureMap, Table, TableFile
 from ..tables.dates import PARTS
 from ..tables.names import plain_name
@@ -71,6 +72,9 @@ class FittedModel:
     """Numbers of the plan that every context brings its own of."""
     kind: str = "linear"
     """Or "quadratic"."""
+    learned: dict[str, np.ndarray] | None = None
+    """Arrays of the `LimitModel` of the `limits` that are learned, which come last; None where none
+    are."""
 
     def __post_init__(self) -> None:
         if self.plan.problem.n_instances is not None:
@@ -107,6 +111,16 @@ class FittedModel:
         or entered in `bad`."""
         key = self.key if self.key in file.names else None
         return self.features.read(file, key, bad)
+
+    def limits_at(self, Z: np.ndarray, own: np.ndarray | None) -> np.ndarray | None:
+        """(B, k) limits in encoded contexts Z (B, d) as the planner writes them: those of the table
+        (B, k - K), then those that are learned; NaN for the plan's own, and where none is known."""
+        if self.learned is None:
+            return own
+        said = Z @ np.nan_to_num(self.learned["coef"]).T + self.learned["intercept"]
+        said = said * [turned(self.plan, limit) for limit in self.limits if limit.learned]
+        said = np.where(np.isfinite(said), said, np.nan)
+        return said if own is None else np.hstack([own, said])
 
     def plan_of(self, limits: np.ndarray | None) -> Plan:
         """The plan of samples with these limits (B, k)."""
@@ -145,7 +159,10 @@ def save_model(model: FittedModel, folder: str | os.PathLike[str]) -> Path:
         index["limits"] = [asdict(limit) for limit in model.limits]
         if model.samples is not None and model.samples.limits is not None:
             tensors["samples.limits"] = model.samples.limits
-    write_folder(place, index, tensors, version=WITH_LIMITS if model.limits else 1)
+    if model.learned is not None:
+        tensors |= {f"limits.{name}": array for name, array in model.learned.items()}
+    version = WITH_LIMITS if model.limits else 1
+    write_folder(place, index, tensors, version=WITH_WHOLE if model.plan.is_whole else version)
     return place
 
 
@@ -169,6 +186,10 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
     if margin < 0:
         raise InputError(f"{stored.where}: 'margin' must be at least 0; got {margin:g}.")
     plan = unpack_plan(facts.part("problem"), tensors)
+    if plan.is_whole != (facts.get("version", int) == WITH_WHOLE):
+        raise InputError(
+            f"{facts.where}: a model of version {WITH_WHOLE} has whole variables, and no other has."
+        )
     features = FeatureMap(tuple(_feature(item) for item in facts.parts("features")))
     _refuse_repeated(features)
     limits = _limits(facts, plan, features)
@@ -185,6 +206,7 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
         _samples(facts, tensors, plan, shape, limits) if facts.has("samples") else None,
         limits,
         kind,
+        _learned(tensors, limits, shape[1]),
     )
 
 
@@ -248,10 +270,10 @@ def _samples(
 
 def _limits(facts: Facts, plan: Plan, features: FeatureMap) -> tuple[Limit, ...]:
     """The limits of a model; one of the version that is for them has some."""
-    has_limits = facts.get("version", int) >= WITH_LIMITS
-    if has_limits != facts.has("limits"):
+    version, has_limits = facts.get("version", int), facts.has("limits")
+    if version != WITH_WHOLE and has_limits != (version >= WITH_LIMITS):
         raise InputError(
-            f"{facts.where}: a model of version {WITH_LIMITS} has 'limits', and no other has any."
+            f"{facts.where}: a model of version {WITH_LIMITS} has 'limits', and version 1 has none."
         )
     names = limit_names(plan) if has_limits else {}
     limits = tuple(_limit(item, names) for item in facts.parts("limits")) if has_limits else ()
@@ -264,6 +286,18 @@ def _limits(facts: Facts, plan: Plan, features: FeatureMap) -> tuple[Limit, ...]
     return limits
 
 
+def _learned(tensors: Tensors, limits: tuple[Limit, ...], d: int) -> dict[str, np.ndarray] | None:
+    """The arrays of learned limits, the shapes of those that are computed with checked."""
+    count = sum(limit.learned for limit in limits)
+    if not count:
+        return None
+    if any(limit.learned for limit in limits[: len(limits) - count]):
+        raise InputError("The learned limits of a model come after those of the table.")
+    tensor(tensors, "limits.coef", (count, d))
+    tensor(tensors, "limits.intercept", (count,))
+    return {k.removeprefix("limits."): v for k, v in tensors.items() if k.startswith("limits.")}
+
+
 def _limit(facts: Facts, names: dict[str, list[tuple[str, int]]]) -> Limit:
     part, index = facts.get("part", str), facts.get("index", int)
     name, column = (plain_name(facts.get(word, str)) for word in ("name", "column"))
@@ -271,7 +305,8 @@ def _limit(facts: Facts, names: dict[str, list[tuple[str, int]]]) -> Limit:
         raise InputError(
             f"{facts.where}: in the plan {name[:40]!r} is not number {index} of {part[:20]!r}."
         )
-    return Limit(part, index, name, column)
+    learned = facts.has("learned") and facts.content["learned"] is True
+    return Limit(part, index, name, column, learned)
 
 
 def _feature(facts: Facts) -> Feature:

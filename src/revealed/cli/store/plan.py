@@ -8,16 +8,17 @@ import numpy as np
 
 from ...errors import InputError
 from ...io.folder import Facts, Tensors, tensor
-from ...io.problems import VECTORS, pack_constraints, unpack_constraints
-from ...io.structures import pack_structure, same_rows, unpack_structure
+from ...io.problems import VECTORS, pack_constraints, unpack_named
+from ...io.structures import pack_structure, same_rows
+from ...problems.integer import IntegerProgram
 from ...problems.linear import LinearProgram
 from ..plans import Plan, from_catalogue
 
 
 def pack_plan(plan: Plan) -> tuple[dict[str, Any], Tensors]:
     """What `unpack_plan` needs."""
-    tensors = pack_constraints(plan.problem)
-    structure = pack_structure(plan.problem.structure)
+    tensors = pack_constraints(plan.rows)
+    structure = pack_structure(plan.rows.structure)
     if plan.cost is not None:
         tensors["problem.cost"] = np.array(plan.cost, float)
     facts = {
@@ -28,6 +29,7 @@ def pack_plan(plan: Plan) -> tuple[dict[str, Any], Tensors]:
         "equalities": list(plan.equalities),
         "inequalities": list(plan.inequalities),
         "integers": list(plan.integers),
+        **({"whole": True} if plan.is_whole else {}),
         "at_least": list(plan.at_least),
     }
     if structure is not None:  # for readers that do not know the catalogue
@@ -42,10 +44,12 @@ def unpack_plan(facts: Facts, tensors: Tensors) -> Plan:
     length = {"b_eq": len(names["equalities"]), "b_ub": len(names["inequalities"])}
     for name in VECTORS:  # of all samples alike, and as many as there are names
         tensor(tensors, f"problem.{name}", (length.get(name, n),))
-    problem = unpack_structure(facts, tensors, unpack_constraints(tensors))
+    problem = unpack_named(facts, tensors)
     catalogue = facts.get("catalogue", str) if facts.has("catalogue") else None
     if catalogue is not None:
-        problem = _same(from_catalogue(catalogue).problem, problem, catalogue)
+        if isinstance(problem, IntegerProgram):
+            raise InputError(f"{facts.where}: no problem of the catalogue has whole variables.")
+        problem = _same(from_catalogue(catalogue).rows, problem, catalogue)
     cost = tensor(tensors, "problem.cost", (n,)) if "problem.cost" in tensors else None
     return Plan(
         problem,

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
+from ..._common.optional import require
 from ...errors import InputError, MissingDependencyError
 from .csv_file import CsvFile
 from .npz_file import NpzFile
 from .parquet_file import ParquetFile
 from .table import TableFile
+from .xlsx_file import XlsxFile, write_xlsx
 
 KINDS = {
     ".csv": CsvFile,
@@ -25,17 +27,18 @@ KINDS = {
     ".parquet": ParquetFile,
     ".pq": ParquetFile,
     ".npz": NpzFile,
+    ".xlsx": XlsxFile,
 }
 
 
 def open_table(path: str | os.PathLike[str], *, lenient: bool = False) -> TableFile:
-    """The table in a CSV, Parquet or npz file, its columns named but not yet read; of a `lenient`
-    one, cells that cannot be read are left empty and named in `Table.faults`."""
+    """The table in a CSV, Parquet, XLSX or npz file, its columns named but not yet read; of a
+    `lenient` one, cells that cannot be read are left empty and named in `Table.faults`."""
     path = Path(path)
     if path.suffix.lower() not in KINDS:
         raise InputError(
-            f"{path.name}: tables must be CSV (.csv, .tsv), Parquet (.parquet) or npz files; got "
-            f"the ending {path.suffix!r}. Spreadsheets save tables as 'CSV UTF-8'."
+            f"{path.name}: tables must be CSV (.csv, .tsv), Parquet (.parquet), XLSX or npz files; "
+            f"got the ending {path.suffix!r}. Spreadsheets save tables as 'CSV UTF-8'."
         )
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
@@ -45,18 +48,20 @@ def open_table(path: str | os.PathLike[str], *, lenient: bool = False) -> TableF
     if path.stat().st_size == 0:
         raise InputError(f"{path.name} is empty: not even a line of column names is there.")
     kind = KINDS[path.suffix.lower()]
-    return CsvFile(path, lenient=lenient) if kind is CsvFile else kind(path)
+    return kind(path, lenient=lenient) if kind in (CsvFile, XlsxFile) else kind(path)
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:
     """Refuse, before long work, a file that `write_table` cannot write."""
     path = Path(path)
     if path.suffix.lower() not in KINDS:
-        raise InputError(f"{path.name}: write to a .csv, .parquet or .npz file.")
+        raise InputError(f"{path.name}: write to a .csv, .parquet, .xlsx or .npz file.")
     if path.is_dir():
         raise InputError(f"{os.fspath(path)} is a folder; a file to write to was expected.")
     if KINDS[path.suffix.lower()] is ParquetFile:
         _pyarrow()
+    if KINDS[path.suffix.lower()] is XlsxFile:
+        require("openpyxl", "An XLSX file", "tables")
 
 
 def write_table(
@@ -76,7 +81,8 @@ def write_table(
     check_ending(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.new{suffix}")
-    kind = {".npz": _npz, ".parquet": _parquet, ".pq": _parquet}.get(suffix, _csv)
+    kinds = {".npz": _npz, ".parquet": _parquet, ".pq": _parquet, ".xlsx": write_xlsx}
+    kind = kinds.get(suffix, _csv)
     try:
         kind(draft, list(names), values, key)
         os.replace(draft, path)

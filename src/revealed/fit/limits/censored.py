@@ -15,19 +15,20 @@ exact data. Letters: B samples, d slopes and an intercept, which comes first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, stdtrit
+from scipy.special import erfcx, log_ndtr
 
-OUTLIERS = 0.02
-"""Share of the samples assumed to follow another law."""
+OUTLIERS, FEWEST, MOST = 0.02, 1e-3, 0.2
+"""Share of the samples that follow another law: at first, and between what it is estimated."""
 WIDTH = 6.0
 """Over how many spreads of the values that law is spread."""
 EXACT = 1e-7
 """Of the spread: noise below this is none."""
 FREEDOM = 5
-"""Active samples that slopes need beyond their number; with fewer the limit is a constant."""
+"""Active samples that slopes need beyond their number; with fewer the limit is a constant, unless
+one more than their number lies on one plane exactly."""
 ROUNDS = 1_000
 
 
@@ -39,19 +40,34 @@ class CensoredFit:
     """(d + 1,) of features with an intercept first."""
     scale: float
     """s, the limit's own noise."""
-    covariance: np.ndarray
-    """(d + 1, d + 1) of theta; 0 where data are exact."""
+    information: np.ndarray
+    """(d + 2, d + 2) observed, of theta / s and log s, given in which samples the limit is
+    active; 0 for slopes that a constant limit does not have."""
     freedom: int
     """Of the t distribution that intervals take."""
     loss: float
     """Minus the log likelihood of all samples, with that of the prior."""
     inlier: np.ndarray
     """(B,) the chance that a sample follows the law at all."""
+    outliers: float = OUTLIERS
+    """Share of samples that do not."""
+    exact: bool = False
+    """Whether values have no noise, so that the limit has no error."""
 
-    def half_width(self, F: np.ndarray, level: float) -> np.ndarray:
-        """(B,) of intervals for the limit itself, without its noise, at features F (B, d + 1)."""
-        variance = np.einsum("bi,ij,bj->b", F, self.covariance, F)
-        return stdtrit(self.freedom, 0.5 + 0.5 * level) * np.sqrt(np.maximum(variance, 0.0))
+    @property
+    def covariance(self) -> np.ndarray:
+        """(d + 1, d + 1) of theta, given labels; 0 where data are exact."""
+        return covariance_of(self, self.information)
+
+
+def covariance_of(fit: CensoredFit, information: np.ndarray) -> np.ndarray:
+    """(d + 1, d + 1) of theta, from an information of theta / s and log s."""
+    d = len(fit.theta)
+    if fit.exact:
+        return np.zeros((d, d))
+    # Least squares divide by the degrees of freedom, the likelihood by the number of samples.
+    more = (fit.freedom + d) / fit.freedom
+    return more * fit.scale**2 * np.linalg.pinv(information, hermitian=True)[:d, :d]
 
 
 def spread_of(values: np.ndarray) -> float:
@@ -62,13 +78,15 @@ def spread_of(values: np.ndarray) -> float:
     return spread if spread > 1e-9 * size else size or 1.0
 
 
-def term_losses(r: np.ndarray, g: np.ndarray, s: float, unit: float) -> tuple[np.ndarray, ...]:
+def term_losses(
+    r: np.ndarray, g: np.ndarray, s: float, unit: float, share: float
+) -> tuple[np.ndarray, np.ndarray]:
     """(B,) each: minus the log likelihood of values r where the limit g is active, and where it is
-    not; densities are by `unit`."""
+    not; densities are by `unit`, and a `share` of the samples follows another law."""
     e = (r - g) / s
     normal = -0.5 * e**2 - np.log(s / unit) - 0.5 * np.log(2.0 * np.pi)
-    active = -np.logaddexp(np.log1p(-OUTLIERS) + normal, np.log(OUTLIERS / WIDTH))
-    idle = -np.logaddexp(np.log1p(-OUTLIERS) + log_ndtr(-e), np.log(0.5 * OUTLIERS))
+    active = -np.logaddexp(np.log1p(-share) + normal, np.log(share / WIDTH))
+    idle = -np.logaddexp(np.log1p(-share) + log_ndtr(-e), np.log(0.5 * share))
     return active, idle
 
 
@@ -81,6 +99,7 @@ def fit_censored(
     scale: float | None = None,
     weights: np.ndarray | None = None,
     rounds: int = ROUNDS,
+    outliers: float = OUTLIERS,
 ) -> CensoredFit:
     """The likeliest limit.
 
@@ -92,7 +111,7 @@ def fit_censored(
         Where decisions stand.
     p : (B,) array
         The chance that the limit is active there; 0 or 1 where that is known.
-    start, scale : array and float, optional
+    start, scale, outliers : array, float and float, optional
         To start from. Without them from least squares, with noise as large as the values spread.
     weights : (B,) array, optional
         What samples count.
@@ -101,14 +120,18 @@ def fit_censored(
     """
     unit = spread_of(r)
     weights = np.ones(len(r)) if weights is None else weights
-    counted = float((weights * p).sum())
-    if counted < F.shape[1] + FREEDOM:
+    counted, d = float((weights * p).sum()), F.shape[1]
+    if counted <= d:
         return _constant(F, r, p, weights, unit, rounds)
     prior = np.full(F.shape[1], 1.0 / unit**2)
     prior[0] = 0.0
     theta = _least_squares(F, r, p * weights) if start is None else start
     s = unit if scale is None else max(scale, EXACT * unit)
-    return _maximize(F, r, p, weights, theta, s, prior, unit, rounds)
+    found = _maximize(F, r, p, weights, theta, s, prior, unit, rounds, outliers)
+    followed = float((weights * p * found.inlier).sum())
+    if counted >= d + FREEDOM or (found.exact and followed > d + 0.5):
+        return found
+    return _constant(F, r, p, weights, unit, rounds)
 
 
 def _constant(
@@ -117,9 +140,10 @@ def _constant(
     one = F[:, :1]
     theta = _least_squares(one, r, p * weights)
     found = _maximize(one, r, p, weights, theta, unit, np.zeros(1), unit, rounds)
-    whole, covariance = np.zeros(F.shape[1]), np.zeros((F.shape[1],) * 2)
-    whole[0], covariance[0, 0] = found.theta[0], found.covariance[0, 0]
-    return CensoredFit(whole, found.scale, covariance, found.freedom, found.loss, found.inlier)
+    d, kept = F.shape[1], np.array([0, F.shape[1]])
+    whole, information = np.zeros(d), np.zeros((d + 1, d + 1))
+    whole[0], information[np.ix_(kept, kept)] = found.theta[0], found.information
+    return replace(found, theta=whole, information=information)
 
 
 def _least_squares(F: np.ndarray, r: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -137,26 +161,28 @@ def _maximize(
     prior: np.ndarray,
     unit: float,
     rounds: int,
+    share: float = OUTLIERS,
 ) -> CensoredFit:
     """Expectation (who follows the law?) and maximization (Newton steps) in turn."""
     floor = EXACT * unit
     loss = np.inf
     for _ in range(rounds):
-        inlier_on, inlier_off = _inliers(r, F @ theta, s, unit)
+        inlier_on, inlier_off = _inliers(r, F @ theta, s, unit, share)
         on, off = weights * p * inlier_on, weights * (1.0 - p) * inlier_off
         theta = _newton_step(F, r, on, off, theta, s, prior)
         s = max(_best_scale(r - F @ theta, on, off, s), floor)
-        before, loss = loss, _loss(F, r, p, weights, theta, s, prior, unit)
+        share = 1.0 - float((on + off).sum() / weights.sum())
+        share = min(max(share, FEWEST), MOST)
+        before, loss = loss, _loss(F, r, p, weights, theta, s, prior, unit, share)
         if before - loss <= 1e-10 * max(abs(loss), 1.0):
             break
-    inlier_on, inlier_off = _inliers(r, F @ theta, s, unit)
+    inlier_on, inlier_off = _inliers(r, F @ theta, s, unit, share)
     on, off = weights * p * inlier_on, weights * (1.0 - p) * inlier_off
     freedom = max(int(on.sum()) - len(theta), 1)
-    # Least squares divide by the degrees of freedom, the likelihood by the number of samples.
-    covariance = _covariance(F, r, on, off, theta, s, prior) * max(on.sum() / freedom, 1.0)
-    if s <= floor:
-        covariance = np.zeros_like(covariance)
-    return CensoredFit(theta, s, covariance, freedom, loss, p * inlier_on + (1 - p) * inlier_off)
+    information = _information(F, r, on, off, theta, s, prior)
+    exact = s <= floor
+    inlier = p * inlier_on + (1.0 - p) * inlier_off
+    return CensoredFit(theta, s, information, freedom, loss, inlier, share, exact)
 
 
 def _loss(
@@ -168,16 +194,19 @@ def _loss(
     s: float,
     prior: np.ndarray,
     unit: float,
+    share: float,
 ) -> float:
-    active, idle = term_losses(r, F @ theta, s, unit)
+    active, idle = term_losses(r, F @ theta, s, unit, share)
     return float(weights @ (p * active + (1.0 - p) * idle) + 0.5 * prior @ theta**2)
 
 
-def _inliers(r: np.ndarray, g: np.ndarray, s: float, unit: float) -> tuple[np.ndarray, np.ndarray]:
+def _inliers(
+    r: np.ndarray, g: np.ndarray, s: float, unit: float, share: float
+) -> tuple[np.ndarray, np.ndarray]:
     """(B,) chances of following the law, where active and where not."""
-    active, idle = term_losses(r, g, s, unit)
-    on = 1.0 - np.exp(np.minimum(np.log(OUTLIERS / WIDTH) + active, 0.0))
-    off = 1.0 - np.exp(np.minimum(np.log(0.5 * OUTLIERS) + idle, 0.0))
+    active, idle = term_losses(r, g, s, unit, share)
+    on = 1.0 - np.exp(np.minimum(np.log(share / WIDTH) + active, 0.0))
+    off = 1.0 - np.exp(np.minimum(np.log(0.5 * share) + idle, 0.0))
     return on, off
 
 
@@ -259,7 +288,7 @@ def _best_scale(e: np.ndarray, on: np.ndarray, off: np.ndarray, s: float) -> flo
     return 1.0 / gamma
 
 
-def _covariance(
+def _information(
     F: np.ndarray,
     r: np.ndarray,
     on: np.ndarray,
@@ -268,13 +297,22 @@ def _covariance(
     s: float,
     prior: np.ndarray,
 ) -> np.ndarray:
-    """(d + 1, d + 1) of theta, from the observed information of theta and log s together."""
+    """(d + 2, d + 2) observed information of theta / s and log s, labels and outliers given."""
     _, hessian = _derivatives(F, r, on, off, theta, s, prior)
     m = (F @ theta - r) / s
     mills = _mills(m)
     bend = _bend(m, mills)
-    # Of log s: its own second derivative, and those with theta times s.
     with_theta = F.T @ (-2.0 * on * m + off * (mills - m * bend))
     own = float(on @ (2.0 * m**2) + off @ (m**2 * bend - m * mills))
-    information = hessian - np.outer(with_theta, with_theta) / own if own > 0 else hessian
-    return s**2 * np.linalg.pinv(information, hermitian=True)
+    return np.block([[hessian, with_theta[:, None]], [with_theta[None, :], np.array([[own]])]])
+
+
+def label_scores(F: np.ndarray, r: np.ndarray, fit: CensoredFit) -> np.ndarray:
+    """(B, d + 2): how the score of theta / s and log s differs between a limit that is active and
+    one that is not, outliers left out."""
+    m = (F @ fit.theta - r) / fit.scale
+    on, off = _inliers(r, F @ fit.theta, fit.scale, spread_of(r), fit.outliers)
+    mills = _mills(m)
+    along = on * m + off * mills
+    scale = on * (1.0 - m**2) - off * m * mills
+    return np.column_stack([F * along[:, None], scale])

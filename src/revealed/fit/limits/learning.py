@@ -23,8 +23,17 @@ from ...optimality.sets import OptimalitySet
 from ...problems.linear import LinearProgram
 from ...problems.unknown import UnknownLimits
 from ...projection import project
+from .censored import EXACT
 from .labels import find_guesses
-from .mixture import STARTS, LimitData, Mixture, best_guess, learn_mixture
+from .mixture import (
+    STARTS,
+    LimitData,
+    Mixture,
+    best_guess,
+    chances_of,
+    covariances,
+    learn_mixture,
+)
 from .model import LimitCertificate, LimitModel
 
 ROUNDS = 10
@@ -43,6 +52,8 @@ class _State:
     fits: list[Any]
     label: np.ndarray
     """(B,) the guess that each sample is taken to follow."""
+    chance: np.ndarray
+    """(B, C) of guesses."""
     costs: Any = None
     """What `fit_costs` returned."""
     objective: float = np.inf
@@ -87,7 +98,7 @@ class LimitLearning:
         self.extra = None if known_costs is None else self._misfit(known_costs)
         self.mixture: Mixture = learn_mixture(self.data, extra=self.extra, starts=STARTS, seed=seed)
         losses = self.data.losses(self.mixture.fits, self.extra)
-        self.state = _State(self.mixture.fits, losses.argmin(axis=1))
+        self.state = _State(self.mixture.fits, losses.argmin(axis=1), self.mixture.chance)
         self.objective: list[float] = []
 
     @property
@@ -117,7 +128,7 @@ class LimitLearning:
             if (self._active(label) == self._active(state.label)).all():
                 break
             fits = self.data.fit(best_guess(total), state.fits, 1000)
-            new = self._with_costs(_State(fits, label), fit_costs, losses, unit)
+            new = self._with_costs(_State(fits, label, chances_of(total)), fit_costs, losses, unit)
             if new.objective > state.objective:
                 break
             state = new
@@ -128,10 +139,9 @@ class LimitLearning:
     def model(self) -> LimitModel:
         """The limits learned."""
         counts = self._counts()
-        values = self.pairs.values
-        return LimitModel.of(
-            self.pairs.unknown, self.state.fits, counts, self.units, self.Z, values
-        )
+        values, fits = self.pairs.values, self.state.fits
+        errors = covariances(self.data, fits, self.state.chance)
+        return LimitModel.of(self.pairs.unknown, fits, counts, self.units, self.Z, values, errors)
 
     def certificate(self) -> LimitCertificate:
         """What is known of them."""
@@ -148,7 +158,7 @@ class LimitLearning:
         return LimitCertificate(
             names=self.pairs.unknown.names,
             active=[int(count) for count in self._counts()],
-            noise=[np.nan if fit is None else fit.scale for fit in fits],
+            noise=[np.nan if f is None else 0.0 if f.exact else f.scale for f in fits],
             samples=len(self.Z),
             sure=int(guesses.sure.sum()),
             outliers=[int(b) for b in out],
@@ -242,3 +252,23 @@ def learn_limits(
         raise ShapeError(f"`costs` must have shape {pairs.decisions.shape}; got {known.shape}.")
     learning = LimitLearning(pairs, contexts, OptimalitySet, seed=seed, known_costs=known)
     return learning.model(), learning.certificate()
+
+
+def limits_in_force(
+    model: LimitModel, problem: LinearProgram, X: np.ndarray, Z: np.ndarray
+) -> np.ndarray:
+    """(B, K) limits under which decisions X (B, n) were taken in contexts Z (B, d), as far as is
+    known: where the likeliest guess has a limit active, the value of the decision; elsewhere what
+    the model says, or the value of the decision where that is beyond."""
+    pairs = UnknownLimitSet(problem, X, model.unknown)
+    guesses, sense = find_guesses(pairs), model.unknown.sense
+    said, values = model.predict(Z), pairs.values
+    scale = np.maximum(np.nan_to_num(model.noise), EXACT * np.maximum(values.std(axis=0), 1e-300))
+    off = np.where(np.isfinite(said), (values - said) * sense / scale, -np.inf)
+    on, idle = off**2, np.maximum(off, 0.0) ** 2
+    active = guesses.active
+    each = np.where(active, on[:, None], idle[:, None]).sum(axis=2)
+    each[np.arange(active.shape[1]) >= guesses.count[:, None]] = np.inf
+    best = active[np.arange(len(X)), each.argmin(axis=1)]
+    beyond = np.where(sense > 0, np.maximum(said, values), np.minimum(said, values))
+    return np.where(best, values, beyond)

@@ -14,9 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import logsumexp
 
-from .censored import FREEDOM, CensoredFit, fit_censored, spread_of, term_losses
+from .censored import (
+    FREEDOM,
+    CensoredFit,
+    covariance_of,
+    fit_censored,
+    label_scores,
+    spread_of,
+    term_losses,
+)
 from .labels import Guesses
 
 TURNS = 100
@@ -25,6 +34,8 @@ FEW = 5
 QUANTILE = 0.95
 """Of values: where limits are at first, if the vertex test tells too few of them."""
 STARTS = 6
+LOST = 0.95
+"""Most of the information in any direction that labels may take away."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +74,7 @@ class LimitData:
         for k, fit in enumerate(fits):
             if fit is not None:
                 r = self.values[:, k]
-                on, off = term_losses(r, self.F @ fit.theta, fit.scale, spread_of(r))
+                on, off = term_losses(r, self.F @ fit.theta, fit.scale, spread_of(r), fit.outliers)
                 total += np.where(active[:, :, k], on[:, None], off[:, None])
         total[np.arange(C) >= self.guesses.count[:, None]] = np.inf
         return total
@@ -87,17 +98,12 @@ class LimitData:
     ) -> CensoredFit | None:
         if float((self.weights * p).sum()) < 0.5:
             return None
-        start = None if before is None else before.theta
-        scale = None if before is None else before.scale
-        return fit_censored(
-            self.F,
-            self.values[:, k],
-            p,
-            start=start,
-            scale=scale,
-            weights=self.weights,
-            rounds=rounds,
-        )
+        from_before: dict[str, Any] = {}
+        if before is not None:
+            from_before = {"start": before.theta, "scale": before.scale}
+            from_before["outliers"] = before.outliers
+        r, weights = self.values[:, k], self.weights
+        return fit_censored(self.F, r, p, weights=weights, rounds=rounds, **from_before)
 
 
 def learn_mixture(
@@ -130,20 +136,21 @@ def best_guess(losses: np.ndarray) -> np.ndarray:
 
 def _climb(data: LimitData, fits: list[CensoredFit | None], extra: np.ndarray | None) -> Mixture:
     loss = np.inf
-    chance = _chances(data.losses(fits, extra))
+    chance = chances_of(data.losses(fits, extra))
     for turn in range(TURNS):
         fits = data.fit(chance, fits, FEW if turn else 1000)
         losses = data.losses(fits, extra)
-        chance = _chances(losses)
+        chance = chances_of(losses)
         before, loss = loss, _of(data, losses)
         if before - loss <= 1e-8 * max(abs(loss), 1.0):
             break
     fits = data.fit(chance, fits, 1000)
     losses = data.losses(fits, extra)
-    return Mixture(fits, _chances(losses), _of(data, losses), 1, 1)
+    return Mixture(fits, chances_of(losses), _of(data, losses), 1, 1)
 
 
-def _chances(losses: np.ndarray) -> np.ndarray:
+def chances_of(losses: np.ndarray) -> np.ndarray:
+    """(B, C) of guesses, from minus their log likelihoods."""
     whole: Any = logsumexp(-losses, axis=1, keepdims=True)
     return np.exp(-losses - whole)
 
@@ -185,4 +192,50 @@ def _from_above(data: LimitData, k: int, fit: CensoredFit) -> CensoredFit:
         weight = np.where(r > data.F @ theta, QUANTILE, 1.0 - QUANTILE) * data.weights
         root = np.sqrt(weight)[:, None]
         theta = np.linalg.lstsq(data.F * root, r * root[:, 0], rcond=None)[0]
-    return CensoredFit(theta, 0.3 * spread_of(r), fit.covariance, fit.freedom, fit.loss, fit.inlier)
+    return CensoredFit(
+        theta, 0.3 * spread_of(r), fit.information, fit.freedom, fit.loss, fit.inlier
+    )
+
+
+def covariances(
+    data: LimitData, fits: list[CensoredFit | None], chance: np.ndarray
+) -> list[np.ndarray | None]:
+    """(d + 1, d + 1) of each limit, with what is not known of labels taken into account.
+
+    Observed information is that given labels less the variance that labels leave in the score
+    (Louis), all limits together: a sample that is not given to one is given to another.
+    """
+    loose = [k for k, fit in enumerate(fits) if fit is not None and not fit.exact]
+    found: list[np.ndarray | None] = [None if fit is None else fit.covariance for fit in fits]
+    if data.guesses.sure.all() or not loose:
+        return found
+    known: list[Any] = [fits[k] for k in loose]
+    size = known[0].information.shape[0]
+    whole = block_diag(*(fit.information for fit in known))
+    scores = [
+        label_scores(data.F, data.values[:, k], fit) * (np.diag(fit.information) > 0)
+        for k, fit in zip(loose, known, strict=True)
+    ]
+    p, missing = data.chances(chance), np.zeros_like(whole)
+    for i, k in enumerate(loose):
+        for j, other in enumerate(loose):
+            both = data.guesses.active[:, :, k] & data.guesses.active[:, :, other]
+            spread = data.weights * ((chance * both).sum(axis=1) - p[:, k] * p[:, other])
+            block = (scores[i].T * spread) @ scores[j]
+            missing[i * size : (i + 1) * size, j * size : (j + 1) * size] = block
+    left = _less(whole, missing)
+    for i, (k, fit) in enumerate(zip(loose, known, strict=True)):
+        own = left[i * size : (i + 1) * size, i * size : (i + 1) * size]
+        found[k] = covariance_of(fit, np.linalg.pinv(own, hermitian=True))
+    return found
+
+
+def _less(whole: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """The inverse of an information less what is missing of it, of which no direction loses more
+    than `LOST`."""
+    sizes, V = np.linalg.eigh(whole)
+    there = sizes > 1e-12 * sizes[-1]
+    root = V[:, there] / np.sqrt(sizes[there])
+    share, U = np.linalg.eigh(root.T @ missing @ root)
+    axes = root @ U
+    return (axes / (1.0 - np.clip(share, 0.0, LOST))) @ axes.T

@@ -67,6 +67,7 @@ class LimitModel:
         units: tuple[np.ndarray, np.ndarray],
         seen: np.ndarray,
         values: np.ndarray,
+        covariances: list[np.ndarray | None],
     ) -> LimitModel:
         """From fits in standardized features, `units` being their means and scales."""
         (mean, scale), K, d = units, len(fits), seen.shape[1]
@@ -79,7 +80,8 @@ class LimitModel:
             theta = unknown.sense[k] * fit.theta
             coef[k] = theta[1:] / scale
             intercept[k] = theta[0] - coef[k] @ mean
-            noise[k], covariance[k], freedom[k] = fit.scale, fit.covariance, fit.freedom
+            noise[k] = 0.0 if fit.exact else fit.scale
+            covariance[k], freedom[k] = covariances[k], fit.freedom
         keep = slice(None) if any(fit is None for fit in fits) else slice(0)
         return cls(
             unknown,
@@ -238,9 +240,10 @@ class LimitCertificate:
                     "lies and nothing else, so it has a one-sided interval and no value."
                 )
             else:
+                varies = f"around what the context says it varies by {noise:.2g}"
                 lines.append(
                     f"{_capital(name)} was active in {count:,} of {self.samples:,} decisions; "
-                    f"around what the context says it varies by {noise:.2g}."
+                    f"{varies if noise else 'it follows the context exactly'}."
                 )
         if self.outliers:
             lines.append(

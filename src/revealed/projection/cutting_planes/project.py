@@ -8,6 +8,7 @@ variables.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from ..._common.arrays import as_costs
 from ...optimality.integer import IntegerCosts
 from ...optimality.protocol import ProjectionOptions
 from ...optimality.sets import OptimalitySet
+from ...optimality.tight_rows import tight_rows
 from ...oracles.calls import deadline_after, seconds_until
+from ...problems.linear import LinearProgram
 from ...problems.oracle_problem import OracleProblem
 from ..project import check_options, projected
 from ..result import IntegerProjection, Projection, ProjectionStatus, as_given
@@ -29,6 +32,8 @@ KNOWN_ROUNDS = 50
 """Rounds of cuts from decisions found before, until the oracle is asked."""
 FEW_CALLS = 3
 """Budgets of questions up to which one such round does: what it leaves, the next step finds."""
+ENTRIES = 4_000_000
+"""Of the matrices of inner sets that are built at a time."""
 
 
 def project_integer(costs: Any, sets: OptimalitySet, options: ProjectionOptions) -> Projection:
@@ -193,9 +198,11 @@ def _take_inner(
 
 
 def project_inner(q: np.ndarray, sets: OptimalitySet, options: ProjectionOptions) -> np.ndarray:
-    """(B, n): costs that rows and bounds alone prove to be in the set, about the nearest to q.
+    """(B, n): costs that rows, bounds and valid inequalities prove to be in the set, about the
+    nearest to q.
 
-        margin g + { A_eq^T v - A_ub^T mu + s }   mu >= 0 on active rows, s of the sign of the bound
+        margin g + { A_eq^T v - A_ub^T mu - G^T nu + s }   mu >= 0 on active rows, nu >= 0 on valid
+        inequalities that are tight (`optimality.tight_rows`), s of the sign of the bound
 
     The shift takes the margin out, so that rows need none. Every point of the kernel is in the set,
     so the slower solvers that would prove it the nearest are not asked.
@@ -203,6 +210,35 @@ def project_inner(q: np.ndarray, sets: OptimalitySet, options: ProjectionOptions
     kind = sets.kind
     assert isinstance(kind, IntegerCosts)
     shift = sets.margins[:, None] * kind.direction
-    inner = OptimalitySet(kind.problem.relaxation, kind.observed, 0.0, tol=sets.tol)
     plain = ProjectionOptions(method="kernel", tol=options.tol, threads=options.threads)
-    return np.asarray(projected(q - shift, inner, plain).point) + shift
+    points = np.empty_like(q)
+    for rows, program in _inner_programs(kind):
+        inner = OptimalitySet(program, kind.observed[rows], 0.0, tol=sets.tol)
+        points[rows] = np.asarray(projected((q - shift)[rows], inner, plain).point)
+    return points + shift
+
+
+def _inner_programs(kind: IntegerCosts) -> Iterator[tuple[np.ndarray, LinearProgram]]:
+    """Decisions, some at a time, and a program for each: the relaxation with the tight rows."""
+    problem, n = kind.problem, kind.n_parameters
+    rows, size = problem.relaxation, len(kind.observed)
+    tight = [tight_rows(problem, x, b) for b, x in enumerate(kind.observed)]
+    own = rows.n_instances is not None
+    most = max((len(G) for G in tight), default=0)
+    if not most:
+        yield np.arange(size), rows
+        return
+    base = rows.ub_rows.shape[0]
+    step = max(1, ENTRIES // (n * (base + most)))
+    for first in range(0, size, step):
+        here = np.arange(first, min(first + step, size))
+        some = rows[here] if own else rows
+        A = np.zeros((len(here), base + most, n))
+        b = np.ones((len(here), base + most))  # what is not filled in is 0 <= 1
+        for k, at in enumerate(here):
+            A[k, :base] = some.ub_rows.matrix(k if some.ub_rows.per_instance else 0).todense()
+            A[k, base : base + len(tight[at])] = tight[at]
+            b[k, base : base + len(tight[at])] = tight[at] @ kind.observed[at]
+        b[:, :base] = some.b_ub
+        equal = (some.eq_rows, some.b_eq) if some.eq_rows.shape[0] else (None, None)
+        yield here, LinearProgram(*equal, A, b, some.lb, some.ub)

@@ -21,6 +21,10 @@ TIE = 1e-10
 """Of the largest cost: how much of g is added."""
 AUDIT = 1e-3
 """The same in a second question, to a caller's own oracle that answered with another decision."""
+PROBES = 8
+"""Questions that only test a caller's function."""
+NEW = 100
+"""Answers until a function that has not contradicted itself is asked twice no more."""
 VIOLATED = 1e-9
 """Of |p| |x - x*|: a decision cheaper by less counts as tied."""
 EXACT = 1e-7
@@ -106,22 +110,35 @@ def _audit(
 ) -> None:
     """Take proofs of a caller's function back that fail a question whose answer is known.
 
-    Under costs g nothing is as cheap as the observed decision, and no more under p plus a little
-    of g once that decision is optimal under p. The first is asked once for each decision, the
-    second where the function answered p with another decision: it may be what it always says.
+    Once for each problem it is asked about a few costs drawn at random: its answers, and the
+    observed decisions, must not contradict each other. Once for each decision about costs g, under
+    which nothing is as cheap as the observed one, and about -g, under which all others are. And
+    again about p with a little more of g, under which the observed one is still the best, where
+    the function answered p with another decision, or is `NEW`.
     """
+    problem: Any = kind.problem
+    record, confirmed = problem.record, kind.alternatives.confirmed
+    if not record.probed:
+        record.probed = True
+        probes = np.random.default_rng(0).normal(size=(PROBES, p.shape[1]))
+        start = kind.observed[np.arange(PROBES) % len(p)]
+        problem.solve(probes, time_limit=seconds, threads=threads, start=start)
+        found.calls[0] += PROBES
     can = found.proved & (kind.least > 0)
-    new = [r for r in np.flatnonzero(can) if int(kind.number[r]) not in kind.alternatives.confirmed]
-    if new:
-        some = kind.take(np.array(new), kind.problem)
-        answer = kind.problem.solve(some.direction, time_limit=seconds, threads=threads)
-        found.calls[new] += 1
-        same = np.all(np.asarray(answer.incumbent) == some.observed, axis=1)
-        kind.alternatives.confirmed.update(some.number[same].tolist())
-        found.proved[np.array(new)[~same]] = False
-    doubtful = np.flatnonzero(found.proved & (found.missing != 0.0) & can)
+    new = np.array([r for r in np.flatnonzero(can) if int(kind.number[r]) not in confirmed], int)
+    if new.size:
+        some = kind.take(new, problem)
+        for sign in (1.0, -1.0):
+            answer = problem.solve(
+                sign * some.direction, time_limit=seconds, threads=threads, start=some.observed
+            )
+            found.calls[new] += 1
+            same = np.all(np.asarray(answer.incumbent) == some.observed, axis=1)
+            found.proved[new] &= same if sign > 0 else ~same
+        confirmed.update(some.number[found.proved[new]].tolist())
+    doubtful = np.flatnonzero(found.proved & ((found.missing != 0.0) | (record.count < NEW)))
     if doubtful.size:
-        some = kind.take(doubtful, kind.problem)
+        some = kind.take(doubtful, problem)
         again = _asked(p[doubtful], some, used[doubtful], AUDIT, seconds, threads)
         found.calls[doubtful] += again.calls
         found.added[doubtful] = again.added

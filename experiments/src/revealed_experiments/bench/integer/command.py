@@ -28,7 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `revealed bench integer`."""
     parser.add_argument("--problems", default="knapsack,tsp-20", help="such as %(default)s")
     parser.add_argument("--methods", default="", help="numbers of methods, such as 0,1,5 (all)")
-    parser.add_argument("--seeds", type=positive, default=3, help=f"from {FIRST_SEED} on (3)")
+    parser.add_argument(
+        "--first", type=int, default=FIRST_SEED, help="the first seed (%(default)s)"
+    )
+    parser.add_argument("--seeds", type=positive, default=3, help="how many, from it on (3)")
     parser.add_argument("--train", type=positive, default=1000, help="training samples (1000)")
     parser.add_argument("--test", type=positive, default=1000, help="test samples (1000)")
     parser.add_argument("--epochs", type=positive, default=10, help="of the loop (10)")
@@ -39,14 +42,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="JSON file to write, and to go on from (%(default)s)",
     )
     parser.add_argument(
+        "--labels",
+        type=Path,
+        default=Path("out/labels"),
+        help="folder to keep labels in (%(default)s)",
+    )
+    parser.add_argument(
         "--page", type=Path, default=Path("docs/integer_results.md"), help="(%(default)s)"
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Learn on every data set and write JSON and page."""
-    from .data import draw
-    from .learners import LEARNERS
+    from .data import build, draw
+    from .learners import LEARNERS, settings_of
 
     names = list(LEARNERS)
     if args.methods:
@@ -55,12 +64,12 @@ def run(args: argparse.Namespace) -> int:
     size = {"train": args.train, "test": args.test, "epochs": args.epochs}
     done = {(r["problem"], r["seed"], r["method"]) for r in results if r["size"] == size}
     for problem in args.problems.split(","):
-        for seed in range(FIRST_SEED, FIRST_SEED + args.seeds):
+        for seed in range(args.first, args.first + args.seeds):
             left = [name for name in names if (problem, seed, name) not in done]
-            data = draw(problem, seed, args.train, args.test) if left else None
+            data = draw(problem, seed, args.train, args.test, args.labels) if left else None
             for name in left:
-                fresh = data._replace(problem=draw(problem, seed, 1, 1).problem)  # pyright: ignore
-                found = LEARNERS[name](fresh, seed, args.epochs)
+                fresh = data._replace(problem=build(problem, seed))  # pyright: ignore
+                found = LEARNERS[name](fresh, seed, args.epochs, settings_of(problem))
                 row = {"problem": problem, "seed": seed, "method": name, "size": size}
                 results.append(row | _judged(fresh, found))
                 print(f"  {problem} {seed} {name}: {results[-1]['regret']:.2f}%", file=sys.stderr)
@@ -69,9 +78,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _content(args: argparse.Namespace, results: list[dict[str, Any]]) -> dict[str, Any]:
-    command = f"revealed bench integer --problems {args.problems} --seeds {args.seeds}"
+    command = f"revealed bench integer --problems {','.join({r['problem']: 0 for r in results})}"
     content = surroundings(command, {"train": args.train, "test": args.test, "epochs": args.epochs})
-    return content | {"benchmark": "integer", "results": results, "targets": []}
+    return content | {"benchmark": "integer", "results": results, "targets": page.targets(results)}
 
 
 def _judged(data: Any, found: dict[str, Any]) -> dict[str, Any]:

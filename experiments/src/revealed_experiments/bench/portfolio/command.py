@@ -342,7 +342,7 @@ def _against(rival: dict[str, Any], figure: str) -> str:
 
 def _verdict(gap: float, error: float, figure: str) -> str:
     if not abs(gap) > 2 * error:
-        return " (not told apart)"
+        return " (not significant)"
     return " (better)" if (gap > 0) == (figure == "objective") else " (worse)"
 
 
@@ -363,7 +363,7 @@ def _closing(summary: dict[str, dict[str, list[dict]]]) -> str:
     return f"""Weekly returns are close to unpredictable, and the best portfolio in hindsight is
 mostly luck. So no learner comes near it.{doubt} And to look like hindsight is not to earn like it:
 chosen by decision loss, ours is worth {worth[0]} and {worth[2]} in the two parts, chosen by the
-true objective {worth[1]} and {worth[3]}. Whoever learns to look like hindsight leans to stocks that
+true objective {worth[1]} and {worth[3]}. A model that imitates hindsight prefers stocks that
 swing, because one of those is what hindsight picks, and pays for that in risk."""
 
 

@@ -10,7 +10,7 @@ from ..tables import Table
 WORDS = """
 {train:,} routes that taxi drivers took, each with its own origin and destination, teach the cost of
 {moves:,} moves between {links} road links; {test:,} other routes judge it. {ends:.0%} of these go
-between ends that some training route shares. Nobody is told what a link costs.
+between ends that some training route shares. True costs of links are unknown.
 
 **The model.** A state is a link, a decision a path of moves from the first link to the last: so a
 left turn can cost more than a right one. The cost of a move is linear in what a driver can see of

@@ -231,11 +231,20 @@ def _train(config: RunConfig, data: DataSet, model: Any, watch: Watch) -> tuple[
 def _train_estimator(
     config: RunConfig, data: DataSet, model: Any, watch: Watch
 ) -> tuple[Any, History]:
-    """`InverseRegressor` with its own defaults but for the settings of the run."""
+    """`InverseRegressor` with its own defaults but for the settings of the run.
+
+    Its noise is given as a share of the usual one, "noise_share", if at all.
+    """
     from revealed.fit import InverseRegressor
+    from revealed.fit.defaults import usual_noise
+    from revealed.optimality.sets import OptimalitySet
 
     began = time.process_time()
     settings = {"model": model, "random_state": config.seed, "threads": 1} | config.training
+    share = settings.pop("noise_share", None)
+    if share is not None:
+        sets = OptimalitySet(data.problem, data.train.decisions, margin=1.0)
+        settings["noise"] = share * usual_noise(sets)
     estimator = InverseRegressor(data.problem, **settings)
     estimator.fit(data.train.contexts, data.train.decisions)
     taken = time.process_time() - began

@@ -104,6 +104,8 @@ SMOOTHING = (100.0, 10.0, 1.0, 0.1, 0.01, 1e-3)
 """Of BB and QPTL, searched jointly with the step."""
 RIDGES = tuple((STRENGTH / 100 * 10.0 ** np.arange(2.0, -3.1, -0.5)).tolist())
 """Of the estimator on 100 samples: from a hundred times its default to a thousandth of it."""
+NOISE_SHARES = (1.0, 0.4, 0.0)
+"""Of the estimator's usual noise; 0 is the plain distance."""
 
 OURS_ON_PAPER = (
     Method(label="ours, POCS", name="projection", optimiser="pocs"),
@@ -121,9 +123,17 @@ OURS_ON_PAPER = (
         training={"ridge": RIDGES},
         models=({"kind": "linear"},),
     ),
+    Method(
+        label="our estimator, noise chosen",
+        name="smoothed",
+        optimiser="lbfgs",
+        training={"ridge": RIDGES[::2], "noise_share": NOISE_SHARES},
+        models=({"kind": "linear"},),
+    ),
 )
-"""The last is `InverseRegressor` as users get it (smoothed, to the minimum), its ridge chosen like
-the steps of all others; what stands above it is the paper's method and its variants."""
+"""The last two are `InverseRegressor` (smoothed, to the minimum). The first is as users get it, its
+ridge chosen like the steps of all others; in the second its noise is searched jointly with the
+ridge, as the smoothing of BB and QPTL is. What stands above is the paper's method and variants."""
 
 RIVALS_ON_PAPER = (
     Method(label="ST", name="st", steps=STEPS),

@@ -19,6 +19,7 @@ OPTIMISERS = {
     "sgd": "SGD",
     "adam": "Adam",
     "adagrad": "AdaGrad",
+    "lbfgs": "L-BFGS",
 }
 PAPER_NAME = {"path": "sp", "knapsack": "knapsack"}
 PUBLISHED = {

@@ -59,8 +59,8 @@ def _card(claim: Claim) -> Html:
     class_ = MARKS.get(claim.verdict, ("open", ""))[0]
     parts = [tag("p", chip(claim)), tag("p", claim.sentence, class_="claim"), _numbers(claim)]
     parts += [tag("p", remark, class_="note") for remark in claim.remarks]
-    if claim.missing:
-        parts.append(tag("p", f"Not enough to judge: {'; '.join(claim.missing)}.", class_="note"))
+    if lacking := [*claim.missing, *claim.absent]:
+        parts.append(tag("p", f"Still missing: {'; '.join(lacking)}.", class_="note"))
     parts.append(tag("p", tag("b", "Rule."), f" {claim.rule}", class_="note"))
     if claim.protocol:
         parts.append(tag("p", tag("b", "Protocol."), f" {claim.protocol}", class_="note"))

@@ -1,0 +1,1 @@
+"""Unknown limits: are projections exact, limits recovered, intervals honest?"""

@@ -1,0 +1,255 @@
+"""The estimator's fit to partitions: read, settle what "auto" means, minimize, say what was left
+out."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+import warnings
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ...datasets.partitions import Partitions
+from ...errors import InputError
+from ..agreement import checked_settings
+from ..contexts import Common
+from ..defaults import STRENGTH, default_loss
+from ..feature_models import SharedModel
+from ..history import History
+from ..keeping import Keeper
+from ..lbfgs import minimize
+from ..loss_names import power_and_delta
+from ..models import LinearModel
+from ..named_models import CHOSEN
+from ..pocs import alternate
+from ..solvers import LBFGS, POCS, Solver
+from .executors import Run, bytes_of
+from .objective import Loaded, PartitionedObjective
+from .share import Orders, peak_bytes
+
+
+class SkippedPartitionsWarning(UserWarning):
+    """Parts of the data could not be read, and the fit went on without them."""
+
+
+def fit_partitions(est: Any, data: Partitions, run: Run, given: dict[str, Any]) -> None:
+    """Fit an estimator to `data` in place; `given` is what else its `fit` was given, by name."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"Partitions bring what is learned from; leave out `{name}`.")
+    if isinstance(est.model, str) and est.model == CHOSEN:
+        raise InputError('model="auto" chooses on data in memory; name the model.')
+    model, solver = checked_settings(est, est.model, None, None)
+    _refuse(est, model, solver, data)
+    executor = run.start()
+    try:
+        with _alone(run):
+            loaded = Loaded(executor, _orders(est, model, data, run, executor.workers))
+            _tell(est, loaded)
+            _fit(est, model, solver, loaded, run)
+    finally:
+        executor.close()
+
+
+def _alone(run: Run) -> Any:
+    """Keeps another fit from writing to the same checkpoint."""
+    if run.checkpoint is None:
+        return nullcontext()
+    from ..checkpoint import claimed  # needs torch, as little else here does
+
+    return claimed(run.checkpoint)
+
+
+def _refuse(est: Any, model: Any, solver: Solver, data: Partitions) -> None:
+    if not isinstance(solver, LBFGS | POCS):
+        raise InputError(
+            f"Partitions are fitted with 'lbfgs' or 'pocs'; got {solver.name!r}. For torch modules "
+            "see the guide page on large data."
+        )
+    if not isinstance(model, LinearModel | SharedModel):
+        raise InputError(
+            f'Partitions are for model="linear" or a SharedModel of entries; got {model!r}.'
+        )
+    for name in ("cost_map", "unknown_limits"):
+        if getattr(est, name, None) is not None:
+            raise InputError(f"Partitions are for plain costs, without `{name}`.")
+    est._limits = None
+    ours, theirs = data.problem.n_parameters, est.problem.n_parameters
+    if ours != theirs:
+        raise InputError(
+            f"The partitions are of a problem of {ours} variables, the estimator's has {theirs}."
+        )
+
+
+def _orders(est: Any, model: Any, data: Partitions, run: Run, workers: int) -> Orders:
+    tol = 0 if isinstance(est.decision_tol, str) else est.decision_tol
+    parts = len(data.partitions)
+    entries = data.entry_features if isinstance(model, SharedModel) else None
+    if isinstance(model, SharedModel) and entries is None:
+        raise InputError(
+            'model="shared" needs features of the entries: give the partitions `entry_features`.'
+        )
+    return Orders(
+        data=data,
+        margin=float(est.margin),
+        infeasible=est.infeasible,
+        decision_tol=tol,
+        center=getattr(model, "fit_intercept", True),
+        budget=share_budget(run, data, workers, parts),
+        scratch=None if run.scratch is None else str(run.scratch),
+        token=uuid.uuid4().hex,
+        entries=entries,
+    )
+
+
+RESERVE = 1.5e8
+"""Bytes for what a fit needs besides samples: Parquet's buffers, results, the driver's sample."""
+EACH = 60.0
+"""Arrays of a chunk of costs that a worker has at a time, about."""
+BARE = 4.5e8
+"""Bytes of a process with everything imported, where it is not this one."""
+
+
+def share_budget(run: Run, data: Partitions, workers: int, parts: int) -> float:
+    """Bytes of one partition that may stay in memory; refused where `memory` is too little."""
+    memory = bytes_of(run.memory)
+    if memory is None:
+        return np.inf
+    here = run.executor == "threads"
+    threads = workers if here else 1
+    taken = float(peak_bytes()) if here else BARE
+    work = threads * EACH * 2048 * 8.0 * data.problem.n_variables
+    left = memory - taken - RESERVE - work
+    if left < 0:
+        needed = memory - left
+        raise InputError(
+            f"`memory` is {memory / 1e6:,.0f} MB, which is too little: a process needs about "
+            f"{needed / 1e6:,.0f} MB before it holds a sample."
+        )
+    # A process holds its part of all partitions.
+    return left / parts if here else left * workers / parts
+
+
+def _tell(est: Any, loaded: Loaded) -> None:
+    """Say what was left out, and refuse if that was everything."""
+    told = []
+    if loaded.infeasible:
+        told.append(f"{loaded.infeasible:,} decisions break their constraints and are skipped.")
+    if loaded.skipped:
+        told.append(f"{len(loaded.skipped)} parts of the data were skipped: {loaded.skipped[0]}")
+        warnings.warn(" ".join(told), SkippedPartitionsWarning, stacklevel=5)
+    if not loaded.total:
+        raise InputError("No sample is left to learn from. " + " ".join(told))
+    est.decision_report_ = " ".join(told)
+    names = loaded.orders.data.variable_names
+    vars(est).pop("decision_names_in_", None)
+    if names is not None:
+        est.decision_names_in_ = np.array(names, dtype=object)
+    if est.verbose:
+        executor, found = loaded.executor, loaded.found
+        held = sum(one.in_memory for one in found), sum(one.on_disk for one in found)
+        text = (
+            f"Read {loaded.total:,} samples in {loaded.seconds:.1f} s with {executor.words}: "
+            f"{held[0] / 1e6:,.0f} MB in memory, {held[1] / 1e6:,.0f} MB in files."
+        )
+        print(f"{text} {executor.link}".rstrip(), file=sys.stderr)
+
+
+def _fit(est: Any, model: Any, solver: Solver, loaded: Loaded, run: Run) -> None:
+    held = loaded.sample()
+    free = solver.smooths and not getattr(model, "given", None)
+    est.loss_ = default_loss(
+        held[1],
+        noise=est.noise,
+        **power_and_delta(est.loss),
+        draws=solver.n_draws,
+        seed=est._seed,
+        smooth=free,
+        size=loaded.total,
+    )
+    usual = STRENGTH * loaded.squares / loaded.weight**2
+    est.ridge_ = float(est.ridge) if est.ridge != "auto" else usual * free
+    ours = est._fresh(model)
+    _prepare(ours, loaded)
+    objective = PartitionedObjective(loaded, est.loss_, held, tol=solver.tol, threads=est.threads)
+    if isinstance(solver, LBFGS):
+        keeper = _keeper(est, solver, loaded, run)
+        history = minimize(
+            ours,
+            None,
+            objective,
+            max_iter=solver.max_iter,
+            tol=solver.tol,
+            verbose=est.verbose,
+            keeper=keeper,
+        )
+    else:
+        history = _pocs(ours, objective, solver, est.verbose)
+    est.n_iter_ = len(history) - 1
+    data, entries = loaded.orders.data, loaded.orders.entries
+    est.n_features_in_ = data.n_features if entries is None else entries.shape[1]
+    names = data.feature_names if entries is None else None
+    vars(est).pop("feature_names_in_", None)
+    if names is not None:
+        est.feature_names_in_ = np.array(names, dtype=object)
+    est.partitions_report_ = _report(loaded, objective)
+    est._keep(ours, held[1], history)
+    est._warn_unless_converged()
+
+
+def _pocs(model: Any, objective: PartitionedObjective, solver: Any, verbose: bool) -> History:
+    with threadpool_limits(1, user_api="blas"):
+        return alternate(
+            model, None, objective, max_iter=solver.max_iter, tol=solver.tol, verbose=verbose
+        )
+
+
+def _prepare(model: Any, loaded: Loaded) -> None:
+    """`model.prepare` from what the partitions saw."""
+    n = loaded.orders.data.problem.n_variables
+    if isinstance(model, SharedModel):
+        mean = np.array([loaded.weight / loaded.whole.heaviest / loaded.total])
+        model.prepare(Common(loaded.orders.entries, loaded.total), n, weights=mean)  # pyright: ignore
+        return
+    model.prepare_from(loaded.rows(), n)
+
+
+def _keeper(est: Any, solver: Any, loaded: Loaded, run: Run) -> Keeper | None:
+    if run.checkpoint is None:
+        return None
+    from ..checkpoint import checksum, shared_rows
+
+    facts = loaded.orders.data.fingerprint | {
+        "learned from": loaded.total,
+        "constraints": shared_rows(est.problem),
+        "margin": float(est.margin),
+        "loss": repr(est.loss_),
+        "ridge": est.ridge_,
+        "model": repr(est.model),
+        "tol": solver.tol,
+    }
+    if loaded.orders.entries is not None:
+        facts["entries"] = checksum(loaded.orders.entries)
+    return Keeper(run.checkpoint, facts, run.checkpoint_every)
+
+
+def _report(loaded: Loaded, objective: PartitionedObjective) -> dict[str, Any]:
+    """How the fit ran."""
+    found = loaded.found
+    return {
+        "executor": loaded.executor.words,
+        "samples": loaded.total,
+        "partitions": len(found),
+        "skipped": loaded.skipped,
+        "bytes_in_memory": sum(one.in_memory for one in found),
+        "bytes_on_disk": sum(one.on_disk for one in found),
+        "read_seconds": loaded.seconds,
+        "passes": objective.passes,
+        "evaluations": objective.evaluations,
+        "evaluation_seconds": objective.seconds / max(objective.evaluations, 1),
+        "evaluation_processor_seconds": objective.processor / max(objective.evaluations, 1),
+        "peak_bytes": max(objective.peak, *(one.peak for one in found)),
+    }
