@@ -262,6 +262,33 @@ def test_two_samples_are_told_as_two(shop, capsys):
     assert "inf times" not in said
 
 
+def test_explain_says_of_which_fit_intervals_are_and_what_is_removed(shop, capsys):
+    assert shop.fit() == 0
+    explain = ["explain", str(shop.folder / "model"), *shop.files()[1:], "--rounds", "3"]
+    capsys.readouterr()
+    assert main(explain) == 0
+    said = words(capsys)
+    assert "nearly always used up" in said
+    assert "own worth cannot be learned. It has been removed from every value" in said
+    assert "The refits have a ridge of" in said
+    assert "the model's own, 0.01, pulls coefficients toward 0" in said
+    assert "the most fragile tenth changes at" in said
+    shop.write("c.csv", ["day", "oil", "orders"], shop.contexts()[:60])
+    shop.days = shop.days[:60]
+    shop.taken(shop.decisions[:60])
+    assert main(explain) == 0
+    assert "The refits, to these tables and not the model's, have" in words(capsys)
+
+
+def test_small_amounts_are_told_in_shares_without_an_option_that_does_not_help(shop, capsys):
+    taken = shop.decisions.copy()
+    taken[5, 3] = 5e-4
+    shop.taken(taken)
+    found = findings(capsys, shop)["nearly"]
+    assert "within 0.1% of a limit (of its size)" in found["what"]
+    assert "--tol" not in found["advice"]
+
+
 def test_a_fit_that_ends_early_is_allowed_more_than_the_default(shop, capsys):
     assert shop.fit("--max-iter", "3", "--noise", "0") == 1
     assert "--max-iter 500" in words(capsys)

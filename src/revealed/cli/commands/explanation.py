@@ -272,7 +272,7 @@ def _withheld(sure: CoefficientIntervals, model: FittedModel) -> list[str]:
         one = len(parts) == 1 and " are " not in parts[0]
         lines.append(
             f"Of {known.n} directions of {words_for(plan).cost} these decisions identify "
-            f"{known.n_identified}. {'; '.join(parts)}: so {'its' if one else 'their'} own worth "
+            f"{known.n_identified}. {'; '.join(parts)}, so {'its' if one else 'their'} own worth "
             f"cannot be learned. It has been removed from every {words_for(plan).cost}; only "
             "differences mean anything."
         )
@@ -293,7 +293,7 @@ def _unlearned(known: Identified, plan: Plan) -> list[str]:
     decisions reach count as always reached here."""
     used_up = known.reached[plan.row_sign[known.reached] > 0]
     met = np.setdiff1d(known.reached, used_up)
-    parts = ["the equalities always hold"] if known.n_lines > len(known.fixed) else []
+    parts = ["The equalities always hold"] if known.n_lines > len(known.fixed) else []
     for names, index, what in (
         (plan.inequalities, used_up, "nearly always used up"),
         (plan.inequalities, met, "nearly always met exactly"),
@@ -309,13 +309,13 @@ def _refitted(sure: CoefficientIntervals, explanation: Explanation) -> str:
     """Which fit intervals are of."""
     ridge = explanation.model.training.get("ridge")
     own = float(ridge) if isinstance(ridge, int | float) else sure.ridge
-    tables = "" if explanation.facts["same_tables"] else " to these tables, not those of the model,"
+    tables = "" if explanation.facts["same_tables"] else ", to these tables and not the model's,"
     if own > sure.ridge * (1 + 1e-9):
         return (
-            f"They are of a fit{tables} with a ridge of {sure.ridge:.2g}; the model's own, "
-            f"{own:.2g}, pulls coefficients toward 0 by as much as they are uncertain."
+            f"The refits{tables} have a ridge of {sure.ridge:.2g}; the model's own, {own:.2g}, "
+            "pulls coefficients toward 0 by as much as they are uncertain."
         )
-    return f"They are of a fit{tables} with the model's ridge of {sure.ridge:.2g}."
+    return f"The refits{tables} have the model's ridge of {sure.ridge:.2g}."
 
 
 def _some(names: Sequence[str], index: np.ndarray) -> str:
