@@ -208,7 +208,8 @@ def _tell(
         f"{facts['seconds']:.1f} s{_questions(facts)}. {facts['certificate']}",
     )
     if not facts["converged"]:
-        tell("", f"Allow more with --max-iter {max(500, 4 * args.max_iter)}.")
+        usual = WHOLE_EVALUATIONS if plan.is_whole else EVALUATIONS
+        tell("", f"Allow more with --max-iter {max(usual, 4 * args.max_iter)}.")
     for heading, name in (("Seen", "seen"), ("Held out", "held")):
         tell_figures(heading, facts[name], words_for(plan))
     tell_baselines(facts["baselines"], words_for(plan))
