@@ -3,8 +3,11 @@ Energy-cost-aware scheduling
 ============================
 
 A plant starts its tasks when electricity is cheap. We see forecasts of the day and when each task
-was started, never a price. From past schedules we learn what an hour of running must cost as a
+was started, never what it cost. From past schedules we learn what an hour of running must cost as a
 function of the forecasts, and plan new days with that.
+
+In the days made up here the plant also pays a night shift, which no market price tells. A plan
+made with market prices runs tasks at night; past schedules show that it does not pay.
 
 Starting task j at time t costs the energy of its run times the prices of those half-hours, c = S w;
 w comes from forecasts with coefficients that all half-hours share. Days are made up unless given::
@@ -25,7 +28,9 @@ load = int(sys.argv[2]) if len(sys.argv) > 2 else 6
 days = load_energy(sys.argv[1], load=load) if len(sys.argv) > 1 else synthetic_energy()
 problem = days.tasks.problem()
 energy = days.tasks.energy(problem)  # S, (starts, half-hours)
-costs = days.prices @ energy.T
+hour = np.arange(days.prices.shape[1]) / 2
+night = np.where((hour < 6) | (hour >= 22), 25.0, 0.0) * (len(sys.argv) == 1)  # hidden
+costs = (days.prices + night) @ energy.T
 schedules = problem.solve(costs).x
 cut = 2 * len(costs) // 3
 past, future = slice(cut), slice(cut, None)
@@ -40,13 +45,13 @@ model.fit(forecasts[past], schedules[past])
 ours = model.predict(forecasts[future])
 
 # %%
-# What plans cost at the prices that came. Regression sees past prices, which we do not.
+# What plans cost at the prices that came and the shifts. Regression sees past prices; we do not.
 known, paid = days.features[past].reshape(-1, days.features.shape[2]), days.prices[past].ravel()
 slopes = np.linalg.lstsq(np.c_[known, np.ones(len(known))], paid, rcond=None)[0][:-1]
 typical = np.broadcast_to(days.prices[past].mean(axis=0) @ energy.T, costs[future].shape)
 plans = {
-    "average day's prices": problem.solve(typical).x,
-    "regression on prices": problem.solve(forecasts[future] @ slopes).x,
+    "average market day": problem.solve(typical).x,
+    "regression on market prices": problem.solve(forecasts[future] @ slopes).x,
     "from schedules alone": ours,
 }
 best = (costs[future] * schedules[future]).sum()
@@ -62,12 +67,12 @@ figure = plt.figure(figsize=(12, 5.8), layout="constrained")
 grid = figure.add_gridspec(2, 2, width_ratios=[2, 1], height_ratios=[1, 1.6])
 (top, right), (below, corner) = grid.subplots()
 i = int(np.argsort(((ours - schedules[future]) * costs[future]).sum(axis=1))[len(ours) // 2])
-price, learned = days.prices[future][i], days.features[future][i] @ model.coef_
+price, learned = days.prices[future][i] + night, days.features[future][i] @ model.coef_
 learned = price.mean() + price.std() * (learned - learned.mean()) / learned.std()
 top.stairs(price, np.arange(49) / 2, baseline=None, color=INK, lw=1.4)
 top.stairs(learned, np.arange(49) / 2, baseline=None, color=BLUE, lw=2)
 top.set(xlim=(0, 24), xticks=range(0, 25, 4), xticklabels=[])
-caption(top, "A held-out day", "black: prices that came, never seen; blue: learned, rescaled")
+caption(top, "A held-out day", "black: what an hour cost, never seen; blue: learned, rescaled")
 gantt(below, problem, days.tasks, ((schedules[future][i], INK), (ours[i], BLUE)))
 caption(below, "When tasks run", "gray: windows; black: best in hindsight; blue: planned by us")
 bars(right, extra, "from schedules alone", "{:.2%}")

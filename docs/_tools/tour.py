@@ -1,8 +1,4 @@
-"""What the commands of the tour print, for the pages and the README.
-
-`python docs/_tools/tour.py README.md` writes the outputs into the blocks that begin with
-`$ revealed`; a test compares them with what the commands print.
-"""
+"""What the commands of the tour print, for the pages."""
 
 from __future__ import annotations
 
@@ -11,15 +7,10 @@ import io
 import os
 import re
 import shlex
-import sys
 import tempfile
-from pathlib import Path
 
 from revealed import cli
 
-BLOCK = re.compile(r"^```console\n\$ revealed (\w+)(.*?)^```$", re.MULTILINE | re.DOTALL)
-SHORTENED = {"doctor": 9, "explain": 16}
-"""Lines that the README shows of outputs that are longer."""
 SECONDS = re.compile(r"\d+\.\d+ s\b")
 
 
@@ -51,24 +42,5 @@ def wrapped(line: str) -> str:
     return line.replace(" --", " \\\n    --") if len(line) > 90 else line
 
 
-def block(name: str, told: dict[str, tuple[str, str]]) -> str:
-    """The block of one command in the README."""
-    line, printed = told[name]
-    shown = printed.rstrip().splitlines()
-    most = SHORTENED.get(name, len(shown))
-    rest = ["..."] if len(shown) > most else []
-    return "\n".join(["```console", f"$ {wrapped(line)}", *shown[:most], *rest, "```"])
-
-
-def rewritten(text: str, told: dict[str, tuple[str, str]]) -> str:
-    """A page with the blocks of its commands as they are printed now."""
-    return BLOCK.sub(lambda found: block(found[1], told) if found[1] in told else found[0], text)
-
-
 def without_times(text: str) -> str:
     return SECONDS.sub("- s", text)
-
-
-if __name__ == "__main__":
-    page = Path(sys.argv[1])
-    page.write_text(rewritten(page.read_text("utf-8"), play()), "utf-8")

@@ -7,10 +7,11 @@ Files: each is read, solved, and its objective compared with that of HiGHS readi
 then the file's own cost, with noise, is projected onto the set of its solution within `--seconds`.
 Small programs (`tests/library/listed_programs.py`): knapsacks, set covers, assignments with a side
 constraint, tours of six nodes, general integers, routes of five customers. Every feasible decision
-is listed, so the projection is known from Clarabel over all of them. The same programs are then projected with a
-budget of one and two questions, and with functions that lie, raise or stop early in place of the
-oracle. Last, questions per projection, cold and warm. The exit code is 1 if an objective differs, a
-projection is off, a lower bound is above the distance, or anything false is called solved.
+is listed, so the projection is known from Clarabel over all of them. The same programs are then
+projected with a budget of one and two questions, and with functions that lie, raise or stop early
+in place of the oracle. Last, questions per projection, cold and warm. The exit code is 1 if an
+objective differs, a projection is off, a lower bound is above the distance, or anything false is
+called solved.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def on_file(path: Path, seconds: float) -> dict[str, Any]:
     sets = rv.OptimalitySet(problem, problem.rounded(found.x), NOISE * size, tol=1e-6)
     rv.project(q[None], sets, max_iter=1, time_limit=60)  # compiles
     begun = time.perf_counter()
-    near = rv.project(q[None], sets, time_limit=seconds, threads=1)
+    near: Any = rv.project(q[None], sets, time_limit=seconds, threads=1)
     return {
         "file": path.name.partition(".")[0],
         "variables": problem.n_variables,
@@ -185,9 +186,9 @@ def questions(names: list[str], size: int, labels: Path | None) -> list[dict[str
         rng = np.random.default_rng(0)
         scale = np.abs(data.train.costs).mean()
         q = data.train.costs / scale * 3 + rng.normal(size=data.train.costs.shape)
-        cold = rv.project(q, sets, threads=1)
+        cold: Any = rv.project(q, sets, threads=1)
         moved = q * (1 + 0.01 * rng.normal(size=q.shape))
-        warm = rv.project(moved, sets, threads=1)
+        warm: Any = rv.project(moved, sets, threads=1)
         rows.append(
             {"problem": name, "samples": size, "cold": float(cold.calls.mean()),
              "warm": float(warm.calls.mean()), "solved": bool(cold.solved.all()),

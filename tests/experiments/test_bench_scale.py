@@ -5,13 +5,18 @@ import json
 from revealed.cli import main
 
 
-def test_every_size_is_fitted_and_measured(tmp_path, capsys):
+def test_a_size_is_fitted_measured_and_joins_what_is_there(tmp_path):
     out = tmp_path / "scale.json"
-    assert main(["bench", "scale", "--sizes", "200,400", "--max-iter", "2", "--out", str(out)]) == 0
-    told = json.loads(out.read_text())
-    assert [line["samples"] for line in told["lines"]] == [200, 400]
-    assert all(not line["failed"] and line["peak_mib"] > 50 for line in told["lines"])
-    # Two evaluations are no time to converge, which is what the fit says with its code.
-    assert all(line["code"] == 1 and line["converged"] is False for line in told["lines"])
-    assert all(0 < line["held_out_repeated"] <= 1 for line in told["lines"])
-    assert "to the power" in capsys.readouterr().out
+    earlier = {"samples": 300, "seconds": 1.0, "evaluations": 3, "peak_mib": 400.0}
+    earlier |= {"relative_gap": 1e-5, "converged": True}
+    earlier |= {"run": {"evaluation_processor_seconds": 0.1}}
+    out.write_text(json.dumps({"lines": [earlier]}))
+    assert main(["bench", "scale", "--out", str(out), "--sizes", "200"]) == 0
+    report = json.loads(out.read_text())
+    line, kept = report["lines"]
+    assert (line["samples"], kept) == (200, earlier)
+    assert line["converged"]
+    assert line["relative_gap"] <= report["tol"]
+    assert line["difference"] < 0.1
+    assert 0 < line["peak_mib"] < report["budget_mib"]
+    assert line["run"]["evaluation_processor_seconds"] > 0

@@ -149,12 +149,15 @@ def test_the_package_works_where_nothing_may_be_written(tmp_path):
     "package, doors",
     [
         ("clarabel", ["_common/conic.py"]),
-        ("highspy", ["oracles/highs.py", "oracles/mip.py", "oracles/subtours.py"]),
+        (
+            "highspy",
+            ["importers/lp.py", "oracles/highs.py", "oracles/mip.py", "oracles/subtours.py"],
+        ),
     ],
 )
 def test_a_solver_has_one_door_for_each_kind_of_model(package, doors):
-    """It knows the settings and how to stop the solver: linear and mixed-integer programs, and
-    linear ones that gain rows on the way."""
+    """It knows the settings and how to stop the solver: linear and mixed-integer programs,
+    linear ones that gain rows on the way, and files in the LP format."""
     import revealed
 
     source = Path(revealed.__file__).parent

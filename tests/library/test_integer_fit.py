@@ -71,6 +71,20 @@ def test_the_estimator_decides_in_whole_numbers_and_better_than_by_the_relaxatio
     assert "calls" in whole.history_.rows[-1]
 
 
+def test_tightened_rows_teach_more_than_the_relaxation_without_an_oracle():
+    problem, Z, C, X = _data(noise=0.0)
+    program = problem.tightened(X)
+    slack = program.b_ub - X @ program.A_ub.T
+    assert (program.constraint_violation(X) <= 1e-12).all()
+    assert (slack < 1e-12).any(axis=1).all()  # an item that is left out does not fit in some budget
+    given = {"true_costs": C, "decisions": X}
+    regret = []
+    for some in (program, problem.relaxation):
+        costs = rv.InverseRegressor(some, random_state=0).fit(Z, X).predict_cost(Z)
+        regret.append(rv.metrics.relative_regret(problem, costs=costs, **given))
+    assert regret[0] < regret[1]
+
+
 def test_the_loss_is_that_of_the_projection_and_its_gradient_the_residual():
     problem, _, C, X = _data()
     sets = rv.OptimalitySet(problem, X)

@@ -272,6 +272,36 @@ def test_limits_of_each_row_decide_what_binds(tmp_path):
     np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-5 * np.abs(whole.coef_).max())
 
 
+def test_paths_have_ends_of_their_own(tmp_path):
+    rng = np.random.default_rng(0)
+    tails, heads = GRID.structure.tails, GRID.structure.heads
+    edges = np.concatenate([np.column_stack([tails, heads]), np.column_stack([heads, tails])])
+    ends = np.array([rng.choice(9, 2, replace=False) for _ in range(120)])
+    city = rv.problems.shortest_path(edges, source=0, target=8)
+    own = rv.problems.shortest_path(edges, source=ends[:, 0], target=ends[:, 1])
+    features = np.column_stack([rng.uniform(1, 2, 24), rng.random(24)])
+    X = np.asarray(own.solve(features @ [1.0, 2.0] + 0.3 * rng.random((120, 24))).x)
+    rows, links = np.nonzero(X)
+    trips = {"trip": np.arange(120), "from": ends[:, 0], "to": ends[:, 1], "hour": np.zeros(120)}
+    pq.write_table(pa.table(trips), tmp_path / "trips.parquet")
+    used = {"trip": rows, "link": links, "used": np.ones(len(rows))}
+    pq.write_table(pa.table(used), tmp_path / "links.parquet")
+    data = rv.datasets.Partitions.from_parquet(
+        city,
+        tmp_path / "trips.parquet",
+        tmp_path / "links.parquet",
+        features=["hour"],
+        ids="trip",
+        long=("trip", "link", "used"),
+        ends=("from", "to"),
+        entry_features=features,
+    )
+    exact = {"ridge": 0.01, "noise": 0.0, "solver": LBFGS(tol=1e-10), "model": "shared"}
+    parts = rv.InverseRegressor(city, **exact).fit(data)
+    whole = rv.InverseRegressor(own, **exact).fit(features, X)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=2e-5 * np.abs(whole.coef_).max())
+
+
 # --- what goes wrong ------------------------------------------------------------------------------
 
 

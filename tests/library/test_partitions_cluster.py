@@ -114,6 +114,6 @@ def test_a_cluster_gives_the_coefficients_of_one_process_though_a_worker_dies(
     client.close()
 
 
-def test_a_scheduler_that_is_not_there_is_told_in_a_sentence(days):
+def test_a_scheduler_that_is_not_there_is_told_in_a_sentence():
     with pytest.raises(rv.InputError, match="No Dask scheduler answers at"):
-        fitted(days, executor="tcp://127.0.0.1:9")
+        Cluster("tcp://127.0.0.1:9", timeout=0.5)

@@ -14,8 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, MissingDependencyError, PartitionError
+from .._common.optional import require
+from ..errors import InputError, PartitionError
+from ..problems.catalogue.paths import between
 from ..problems.linear import LinearProgram
+from ..problems.structures import PathStructure
 from .partitions import Piece, Samples, files_of
 
 LIMITS = ("b_eq", "b_ub", "lb", "ub")
@@ -33,6 +36,7 @@ class Columns:
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     constraints: Callable[[Any, dict[str, np.ndarray]], Any] | None = None
     constraint_columns: tuple[str, ...] = ()
+    ends: tuple[str, str] | None = None
 
     @property
     def besides(self) -> tuple[str, ...]:
@@ -40,7 +44,7 @@ class Columns:
         more = [name for name in (self.weights, self.ids) if name is not None]
         for names in self.limits.values():
             more += names
-        return tuple(dict.fromkeys([*more, *self.constraint_columns]))
+        return tuple(dict.fromkeys([*more, *self.constraint_columns, *(self.ends or ())]))
 
 
 def open_files(
@@ -81,6 +85,8 @@ def _check(problem: Any, columns: Columns) -> None:
         raise InputError(f"`limits` are of {', '.join(LIMITS)}; got {', '.join(sorted(unknown))}.")
     if columns.limits and not isinstance(problem, LinearProgram):
         raise InputError("`limits` are for a LinearProgram; give `constraints` for others.")
+    if columns.ends is not None and not isinstance(problem.structure, PathStructure):
+        raise InputError("`ends` are those of paths: give a problem of `shortest_path`.")
     if columns.long is not None and columns.ids is None:
         raise InputError("`long` decisions are found by name: give `ids`, a column of contexts.")
 
@@ -213,6 +219,9 @@ class ParquetPair:
                 problem.eq_rows, parts["b_eq"], problem.ub_rows, parts["b_ub"], parts["lb"],
                 parts["ub"],
             )  # fmt: skip
+        if c.ends is not None:
+            source, target = (table.column(name).to_numpy() for name in c.ends)
+            problem = between(problem, source, target)
         if c.constraints is not None:
             there = {name: table.column(name).to_numpy() for name in c.constraint_columns}
             problem = c.constraints(problem, there)
@@ -377,10 +386,7 @@ def _unreadable(path: str, group: int | None, error: Exception) -> PartitionErro
 
 
 def _parquet() -> Any:
-    try:
-        import pyarrow.parquet as parquet
-    except ImportError as error:
-        raise MissingDependencyError(
-            "Parquet files are read with pyarrow, which is not installed: `pip install pyarrow`."
-        ) from error
+    require("pyarrow", "Reading Parquet files", "tables")
+    import pyarrow.parquet as parquet
+
     return parquet

@@ -140,6 +140,7 @@ class Partitions:
         limits: Mapping[str, Sequence[str]] | None = None,
         constraints: Callable[[Any, dict[str, np.ndarray]], Any] | None = None,
         constraint_columns: Sequence[str] = (),
+        ends: tuple[str, str] | None = None,
         entry_features: Any = None,
         partitions: int | None = None,
         bad: str = "refuse",
@@ -172,6 +173,8 @@ class Partitions:
             Makes the problem of a run of samples from the shared one and the columns
             `constraint_columns` of their contexts, such as one with other ends of paths. Processes
             and clusters must be able to import it.
+        ends : (str, str) or None
+            For paths: the columns of contexts with the first and the last node of each.
         entry_features : (n, p) array or None
             Features of the entries of a decision, the same for every sample, for model="shared".
         partitions : int or None
@@ -190,6 +193,7 @@ class Partitions:
             limits={k: tuple(v) for k, v in (limits or {}).items()},
             constraints=constraints,
             constraint_columns=tuple(constraint_columns),
+            ends=ends,
         )
         sources, columns, skipped = open_files(problem, contexts, decisions, columns, bad)
         assert columns.features is not None, "files have been looked at"

@@ -25,7 +25,6 @@ from .loss_names import Huber as Huber
 from .loss_names import Welsch as Welsch
 from .models import CostModel as CostModel
 from .models import LinearModel as LinearModel
-from .partial import PartialDecisions as PartialDecisions
 from .pocs import pocs as pocs
 from .solvers import LBFGS as LBFGS
 from .solvers import POCS as POCS
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from .cross_validation import InverseRegressorCV as InverseRegressorCV
     from .estimator import InverseRegressor as InverseRegressor
     from .loading import load as load
+    from .partial import PartialDecisions as PartialDecisions
     from .partitioned.executors import Run as Run
     from .scoring import predict_cost as predict_cost
     from .scoring import scorer as scorer
@@ -57,6 +57,7 @@ _LAZY = {
     "TrainSettings": "training",
     "erm": "training",
     "load": "loading",
+    "PartialDecisions": "partial",
     "Run": "partitioned.executors",
     "InverseRegressor": "estimator",
     "InverseRegressorCV": "cross_validation",

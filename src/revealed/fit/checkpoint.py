@@ -30,6 +30,7 @@ from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
 from ..problems.convex import ConvexProgram
 from ..problems.linear import LinearProgram
+from ..problems.protocol import Problem
 from ..problems.quadratic import QuadraticProgram
 from .contexts import Ragged
 from .least_squares import chunks
@@ -274,7 +275,7 @@ def checksum(*parts: Any) -> str:
     return total.hexdigest()[:_SHOWN]
 
 
-def shared_rows(problem: Any) -> str:
+def shared_rows(problem: Problem) -> str:
     """A checksum of the matrices, right-hand sides and bounds of a problem."""
     names = ("eq_rows", "ub_rows", "b_eq", "b_ub", "lb", "ub")
     return checksum(type(problem).__name__, *(getattr(problem, name, None) for name in names))

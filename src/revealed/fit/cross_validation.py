@@ -8,6 +8,7 @@ import numpy as np
 
 from .._common.settings import with_settings_of
 from ..errors import InputError
+from ..problems.protocol import Problem
 from .choice import Search
 from .estimator import InverseRegressor
 
@@ -57,7 +58,7 @@ class InverseRegressorCV(InverseRegressor):
     @with_settings_of(InverseRegressor, without=("ridge",))
     def __init__(
         self,
-        problem: Any,
+        problem: Problem,
         *,
         model: Any = "auto",
         ridges: Any = "auto",

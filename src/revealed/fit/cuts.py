@@ -54,7 +54,7 @@ def minimize_over_cuts(
     minimize: Any,
     model: ConvexModel,
     features: Any,
-    sets: Any,
+    sets: Sets,
     *,
     loss: DistanceLoss | None,
     max_iter: int,
@@ -102,7 +102,7 @@ def _in_turn(turn: int, count: int) -> np.ndarray:
 class _Oracle:
     """Asked about the costs of a model with its draws; counts what that takes."""
 
-    def __init__(self, sets: Any, known: Evaluator, threads: int | None) -> None:
+    def __init__(self, sets: Sets, known: Evaluator, threads: int | None) -> None:
         self.sets, self.known, self.threads = sets, known, threads
         self.calls, self.unproved = 0, 0
         """Of the last asking: costs about which the oracle proved nothing."""

@@ -14,12 +14,13 @@ from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
+from ..problems.protocol import Problem
 from ..problems.solution import SolveStatus
 from .contexts import Common, Ragged, check_length
 
 
 def as_sets(
-    problem: Any,
+    problem: Problem,
     X: Any,
     true_costs: Any,
     *,

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -21,6 +21,7 @@ from ..errors import InputError
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
+from ..problems.protocol import Problem
 from .agreement import checked_settings, usual_solver
 from .choice import Data, Search, choose
 from .contexts import Common, checked_contexts
@@ -139,7 +140,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        problem: Any,
+        problem: Problem,
         *,
         model: Any = "linear",
         solver: Any = "auto",
@@ -291,8 +292,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         Z, sets = self._data(checked_contexts(self, Z, reset=False), X, None, None)
         self._limits = None
         chosen: dict[str, Any] = {"kind": kind, "loss": self.loss_, "ridge": self.ridge_}
-        return coefficient_intervals(
-            Z, sets, refits=refits, level=level, threads=self.threads, **chosen
+        return coefficient_intervals(  # which refuses sets of other kinds
+            Z, cast(OptimalitySet, sets), refits=refits, level=level, threads=self.threads, **chosen
         )
 
     def __sklearn_tags__(self) -> Any:

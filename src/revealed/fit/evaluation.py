@@ -286,6 +286,9 @@ class Evaluator:
         plain = Evaluator(self.sets, warm_start=False, threads=self.threads)
         return plain.look(model, features)
 
+    def pace(self) -> dict[str, Any]:
+        return {}
+
     def part(self, features: Any, least: int) -> tuple[Any, Objective] | None:
         sets, size = self.sets, max(least, len(self.sets) // 10)
         if len(sets) < 4 * size:

@@ -130,7 +130,7 @@ class CoefficientIntervals:
 
 def coefficient_intervals(
     Z: Any,
-    sets: Any,
+    sets: OptimalitySet,
     *,
     kind: str = "linear",
     loss: DistanceLoss | None = None,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._common.optional import require
 from .models import Slope
 from .quasi_newton import MEMORY, Metric
 
@@ -69,6 +70,7 @@ class Keeper:
     def __init__(
         self, folder: str | os.PathLike[str], run: dict[str, Any], every: float = 30.0
     ) -> None:
+        require("torch", "Keeping checkpoints", "torch")
         from . import checkpoint
 
         self.folder, self.run, self.every = folder, run, every

@@ -426,6 +426,9 @@ class _Run:
         row = {"iteration": len(self.history)} | here.row
         row |= {"evaluations": self.evaluations, "projections": self.projections}
         row["gradient"] = float(np.linalg.norm(here.gradient))
+        row |= self.objective.pace()
+        if self.bound > 0:
+            row["gap"] = (here.value - self.bound) / here.value
         if self.monitor is not None:
             self.model.move_to(here.x)
             row |= self.monitor(self.model)

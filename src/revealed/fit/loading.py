@@ -17,6 +17,7 @@ from .._common.optional import require
 from ..errors import InputError
 from ..io.folder import WITH_LIMITS, Facts, Tensors, finite, read_folder, unplain
 from ..io.problems import unpack_form, unpack_named, unpack_problem
+from ..problems.protocol import Problem
 from ..problems.unknown import UnknownLimits
 from .certificate import Certificate, Convergence
 from .cross_validation import InverseRegressorCV
@@ -36,7 +37,7 @@ CLASSES["InverseRegressorCV"] = InverseRegressorCV
 
 
 def load(
-    folder: str | os.PathLike[str], *, problem: Any = None, module: Any = None
+    folder: str | os.PathLike[str], *, problem: Problem | None = None, module: Any = None
 ) -> InverseRegressor:
     """The estimator in a folder that `save` or `revealed fit` has written, ready to predict.
 

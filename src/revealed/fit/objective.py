@@ -69,6 +69,10 @@ class Objective(Protocol):
         """The plain distances of a model that is not changed any more."""
         ...
 
+    def pace(self) -> dict[str, Any]:
+        """Columns of a History on how fast evaluations are; empty where nobody waits for them."""
+        ...
+
     def part(self, features: Any, least: int) -> tuple[Any, Objective] | None:
         """About a tenth of the samples, at least `least`, to begin a fit on; None where that would
         save nothing."""

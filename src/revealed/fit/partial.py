@@ -21,6 +21,7 @@ from .._common.arrays import to_float64
 from .._common.rows import frozen
 from ..errors import InputError, ShapeError
 from ..problems.linear import LinearProgram
+from ..problems.protocol import Problem
 from ..problems.solution import SolveStatus
 from .prediction import cost_form
 
@@ -69,7 +70,7 @@ class PartialDecisions:
 class Completion:
     """The cheapest decisions that agree with what was seen, under any costs."""
 
-    def __init__(self, problem: Any, given: PartialDecisions) -> None:
+    def __init__(self, problem: Problem, given: PartialDecisions) -> None:
         if type(problem) is not LinearProgram:
             raise InputError(
                 "Decisions seen in part are those of a LinearProgram; got "
@@ -126,15 +127,16 @@ class Completion:
         base, there = self.problem, ~np.isnan(self.seen)
         eq = sparse.block_array([[base.eq_rows.matrix(0), None], [M, -sparse.eye_array(q)]])
         eq = eq if base.eq_rows.shape[0] else sparse.hstack([M, -sparse.eye_array(q)])
-        ub = base.ub_rows.matrix(0)
+        ub: Any = base.ub_rows.matrix(0)
+        m_ub = base.ub_rows.shape[0]
         low, high = (np.where(there, self.seen, end) for end in (-np.inf, np.inf))
         own_low, own_high = (np.broadcast_to(v, (B, self.n)) for v in (base.lb, base.ub))
         b_eq = np.broadcast_to(base.b_eq, (B, base.b_eq.shape[-1]))
         return LinearProgram(
             A_eq=eq,
             b_eq=np.hstack([b_eq, np.zeros((B, q))]),
-            A_ub=sparse.hstack([ub, sparse.csr_array((ub.shape[0], q))]) if ub.shape[0] else None,
-            b_ub=base.b_ub if ub.shape[0] else None,
+            A_ub=sparse.hstack([ub, sparse.csr_array((m_ub, q))]) if m_ub else None,
+            b_ub=base.b_ub if m_ub else None,
             lb=np.hstack([own_low, low]),
             ub=np.hstack([own_high, high]),
         )

@@ -14,7 +14,7 @@ from ..optimality.cost_form import CostForm
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
 from ..optimality.sets import OptimalitySet
-from ..problems.protocol import check_problem
+from ..problems.protocol import Problem, check_problem
 from ..problems.solution import SolveStatus
 from .contexts import Common, Ragged, check_length, checked_contexts, is_ragged, like
 from .decisions import checked_sample_weight, joined
@@ -66,7 +66,9 @@ class Predictor:
         contexts = self._checked(Z, reset=False)
         return self._learned_limits().intervals(contexts, level, side)
 
-    def predict(self, Z: Any, problem: Any = None, form: CostForm | None = None) -> Any:
+    def predict(
+        self, Z: Any, problem: Problem | MixedSets | None = None, form: CostForm | None = None
+    ) -> Any:
         """(B, n) decisions of minimum predicted cost; torch in, torch out.
 
         `problem` holds the constraints of these instances where they differ from those learned

@@ -123,7 +123,7 @@ def _row_limits(part: Any, k: int, n: int) -> tuple[Any, np.ndarray, np.ndarray]
             f"Constraint {k} must be a LinearConstraint or a tuple (A, lb, ub); got {len(given)} "
             "parts. Give -inf or inf for a side without a limit."
         )
-    A = sparse.csr_array(given[0] if sparse.issparse(given[0]) else np.atleast_2d(given[0]))
+    A: Any = sparse.csr_array(given[0] if sparse.issparse(given[0]) else np.atleast_2d(given[0]))
     _check_columns(n, **{f"A of constraint {k}": A})
     low, high = (np.broadcast_to(np.asarray(side, float), A.shape[:1]) for side in given[1:])
     return A, low, high

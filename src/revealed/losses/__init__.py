@@ -19,6 +19,8 @@ if not installed("torch"):
 
 from .base import Batch as Batch
 from .base import DecisionLoss as DecisionLoss
+from .data import DecisionBatch as DecisionBatch
+from .data import DecisionDataset as DecisionDataset
 from .projection import ProjectionLoss as ProjectionLoss
 from .projection import TrivialCostWarning as TrivialCostWarning
 from .projection import UnsolvedProjectionWarning as UnsolvedProjectionWarning

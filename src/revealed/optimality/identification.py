@@ -97,7 +97,7 @@ class Identified:
         return left > LITTLE
 
 
-def identified(sets: Any, contexts: Any = None, *, exceptions: int = 0) -> Identified:
+def identified(sets: OptimalitySet, contexts: Any = None, *, exceptions: int = 0) -> Identified:
     """What decisions, as an OptimalitySet, identify of costs; with `contexts` (B, d) also which
     features have separable effects.
 

@@ -14,13 +14,13 @@ Letters: B decisions, n variables.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from .._common.arrays import Choice
 from ..errors import InfeasibleDecisionError, InputError
 from ..problems.integer import IntegerProgram
+from ..problems.protocol import Problem
 from .alternatives import Alternatives, alternatives_of
 from .protocol import Terms
 
@@ -50,7 +50,7 @@ class IntegerCosts:
     def n_parameters(self) -> int:
         return self.problem.n_parameters
 
-    def take(self, index: Choice, problem: Any) -> IntegerCosts:
+    def take(self, index: Choice, problem: Problem) -> IntegerCosts:
         """That of the chosen decisions, whose problem is `problem`."""
         return replace(
             self,

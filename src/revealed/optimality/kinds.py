@@ -23,7 +23,7 @@ from ..errors import InfeasibleDecisionError
 from ..problems.catalogue.edge_orders import in_pyepo_order
 from ..problems.cones import Normals
 from ..problems.linear import LinearProgram
-from ..problems.protocol import SmoothProblem
+from ..problems.protocol import Problem, SmoothProblem
 from .active_set import ActiveSet, read_active_set, refuse_infeasible
 from .cost_form import CostForm
 from .protocol import Terms
@@ -69,7 +69,7 @@ class Parameters(Conditions):
     prepared: Any = None
     """What the projector made of the sets when they were built; None if nothing."""
 
-    def take(self, index: Choice, problem: Any) -> Parameters:
+    def take(self, index: Choice, problem: Problem) -> Parameters:
         """That of the chosen decisions, whose problem is `problem`."""
         return Parameters(
             rows=problem if isinstance(problem, LinearProgram) else self.rows[index],

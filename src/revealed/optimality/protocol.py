@@ -86,7 +86,7 @@ class SetKind(Protocol):
 
     n_parameters: int
 
-    def take(self, index: Choice, problem: Any) -> Self:
+    def take(self, index: Choice, problem: Problem) -> Self:
         """That of the chosen decisions, whose problem is `problem`."""
         ...
 

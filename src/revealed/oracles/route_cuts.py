@@ -24,6 +24,7 @@ def solve_by_cuts(
     from .mip import MipSolver
 
     shape, rows = problem.structure, problem.relaxation
+    depot: Any = rows.A_ub
     cuts: dict[bytes, np.ndarray] = problem.cached("route-cuts", dict)
     best: Any = np.nan if start is None else start
     bound = -np.inf
@@ -35,7 +36,7 @@ def solve_by_cuts(
         program = IntegerProgram(
             rows.A_eq,
             rows.b_eq,
-            np.vstack([np.asarray(rows.A_ub.todense()), -crossing]),
+            np.vstack([depot.toarray(), -crossing]),
             np.concatenate([rows.b_ub, -least]),
             lb=0.0,
             ub=1.0,

@@ -9,7 +9,7 @@ from .._common.compiled import kernel
 
 _CANDIDATES = 200
 """Columns that may enter between two looks at all of them."""
-_ENOUGH = 2e-3
+_ENOUGH = 1e-2
 """Of the bound: what the simplex method may still gain when it ends; the search closes such gaps
 faster."""
 _MOST_LOOKS = 400

@@ -120,8 +120,8 @@ class IntegerProgram(Record, LinearObjective):
         What is left of `time_limit`, in seconds for the whole call, is shared out evenly over the
         instances that are left; those that it stops have status LIMIT, the best decision found so
         far in `incumbent` and a proved lower bound in `bound`, and so have those where HiGHS ended
-        within `gap`, relative to the cost, but not at 0; special oracles go to the end. `start` (B, n) are
-        feasible decisions that a solver may begin from.
+        within `gap`, relative to the cost, but not at 0; special oracles go to the end. `start`
+        (B, n) are feasible decisions that a solver may begin from.
         """
         oracle: Any = ORACLES.of(self)
         return oracle(self, costs, time_limit=time_limit, gap=gap, threads=threads, start=start)
@@ -156,6 +156,31 @@ class IntegerProgram(Record, LinearObjective):
     def ub(self) -> np.ndarray:
         """(n,) or (B, n)"""
         return self.relaxation.ub
+
+    def tightened(self, decisions: Any) -> LinearProgram:
+        """The relaxation of each decision (B, n), with rows that stop it from improving made tight.
+
+        Few rows are active at a whole decision, though some leave no room: where the slack of
+        `A_ub x <= b_ub` is less than what some whole variable would take by moving one unit within
+        its bounds, the right-hand side becomes `A_ub x`. Sets of this program need no oracle. They
+        are an approximation, neither inside the exact ones nor around them, and prove nothing.
+        """
+        X, _ = as_costs(decisions, self.n_variables, "decisions")
+        self.check_batch(len(X), "decisions")
+        rows = self.relaxation
+        b_ub = np.broadcast_to(rows.b_ub, (len(X), rows.ub_rows.shape[0])).copy()
+        lb, ub = np.broadcast_to(rows.lb, X.shape), np.broadcast_to(rows.ub, X.shape)
+        up, down = self.integer & (X + 1 <= ub), self.integer & (X - 1 >= lb)
+        for b, x in enumerate(X):
+            A = rows.ub_rows.matrix(b if rows.ub_rows.per_instance else 0).toarray()
+            least = np.maximum(np.where(up[b], A, 0.0), np.where(down[b], -A, 0.0)).max(
+                axis=1, initial=0.0
+            )
+            value = A @ x
+            b_ub[b] = np.where(b_ub[b] - value < least, value, b_ub[b])
+        equal = (rows.eq_rows, rows.b_eq) if rows.eq_rows.shape[0] else (None, None)
+        unequal = (rows.ub_rows, b_ub) if rows.ub_rows.shape[0] else (None, None)
+        return LinearProgram(*equal, *unequal, rows.lb, rows.ub)
 
     def constraint_violation(self, decisions: Any) -> Any:
         """(B,): the largest relative violation of a row or bound, or distance from whole, of each

@@ -1,7 +1,8 @@
 """`revealed bench scale`: fit from ever larger Parquet tables, with time and memory of each fit.
 
-Every fit is a `revealed fit` of its own in a process of its own, as a user would start it who
-has chosen a ridge: what is measured is one fit, not the many of a cross-validation.
+Every fit is in a process of its own, to a relative gap of 1e-4, under a budget of 2 GB. Where the
+data fit into memory as they are, their fit without partitions is compared. A fit that is stopped
+goes on from its checkpoint when the command is given again, with the same --folder.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,15 @@ import numpy as np
 from revealed.cli.commands.options import positive
 
 from .record import surroundings, write_json
+from .scale_data import PROBLEM, write_days
+from .scale_fit import MEMORY, RIDGE, TOL
 from .tables import Table, show
 
-PROBLEM = "grid_shortest_path(5, 5, directed='right-down')"
-FEATURES = 5
-RIDGE = "0.01"
-BUDGET_MIB = 2048
-BLOCK = 100_000
+BUDGET_MIB = 2e9 / 2**20
+SERIOUS = 1_000
+"""Decisions from which on times are worth something."""
+IN_MEMORY = 1_000_000
+"""Decisions up to which the fit without partitions is compared."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,13 +37,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sizes",
         type=_sizes,
-        default="125000,250000,500000,1000000",
+        default="10000,100000,1000000,10000000",
         help="numbers of decisions, separated by commas",
     )
     parser.add_argument(
         "--max-iter", type=positive, default=500, metavar="N", help="evaluations of each fit (500)"
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="JSON file for the figures")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        metavar="DIR",
+        help="where data, coefficients and checkpoints are kept, to go on from (none)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="JSON file for the figures; those of other sizes that are there are kept",
+    )
 
 
 def _sizes(text: str) -> list[int]:
@@ -50,106 +63,94 @@ def _sizes(text: str) -> list[int]:
 
 def run(args: argparse.Namespace) -> int:
     """Fit at every size; 1 if one went over the budget of memory or failed."""
-    lines = []
-    with tempfile.TemporaryDirectory() as folder:
-        write_decisions(Path(folder), 100)
-        _fit(Path(folder), 100, 2)  # compiles the kernels, once for this machine
+    with tempfile.TemporaryDirectory() as spare:
+        folder = args.folder or Path(spare)
+        lines = {line["samples"]: line for line in _kept(args.out)}
+        if max(args.sizes) >= SERIOUS:
+            write_days(folder, 100)
+            _fit(folder, 100, 2, "threads")  # compiles the kernels, once for this machine
         for size in args.sizes:
-            write_decisions(Path(folder), size)
-            lines.append(_fit(Path(folder), size, args.max_iter))
-            print(f"  {size:,} decisions in {lines[-1]['seconds']:.1f} s", flush=True)
-    slope = _slope(
-        [line["samples"] for line in lines], [line["processor_seconds"] for line in lines]
-    )
-    report = {
+            write_days(folder, size)
+            line = _fit(folder, size, args.max_iter, "threads")
+            if size <= IN_MEMORY and not line["failed"]:
+                line |= _compared(folder, size, args.max_iter)
+            lines[size] = line
+            print(f"  {size:,} decisions in {line['seconds']:.1f} s", flush=True)
+            report = _report([lines[key] for key in sorted(lines)])
+            if args.out:
+                write_json(args.out, report)
+    show([table_of(report["lines"])])
+    done = [lines[size] for size in args.sizes]
+    return 0 if all(line["within_budget"] and not line["failed"] for line in done) else 1
+
+
+def _kept(out: Path | None) -> list[dict[str, Any]]:
+    if out is None or not out.exists():
+        return []
+    return json.loads(out.read_text())["lines"]
+
+
+def _report(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
         "surroundings": surroundings("revealed bench scale", {}),
         "problem": PROBLEM,
+        "ridge": RIDGE,
+        "tol": TOL,
+        "memory": MEMORY,
         "budget_mib": BUDGET_MIB,
-        "exponent": slope,
         "lines": lines,
     }
-    show([_table(lines)])
-    print(f"processor time grows with the number of decisions to the power {slope:.2f}")
-    if args.out:
-        write_json(args.out, report)
-    return 0 if all(line["within_budget"] and not line["failed"] for line in lines) else 1
 
 
-def write_decisions(folder: Path, size: int) -> None:
-    """Contexts and decisions of a hidden linear rule, as Parquet files."""
-    import pyarrow
-    import pyarrow.parquet as parquet
-
-    from revealed.cli.plans import from_catalogue
-
-    plan = from_catalogue(PROBLEM)
-    rng = np.random.default_rng(0)
-    weights = rng.standard_normal((FEATURES, plan.problem.n_variables))
-    names = [f"z{k + 1}" for k in range(FEATURES)]
-    writers: dict[str, Any] = {}
-    for start in range(0, size, BLOCK):
-        Z = rng.standard_normal((min(BLOCK, size - start), FEATURES))
-        X = np.asarray(plan.problem.solve(6.0 + Z @ weights).x)
-        for name, columns, values in (("contexts", names, Z), ("decisions", plan.variables, X)):
-            block = pyarrow.table({c: values[:, j] for j, c in enumerate(columns)})
-            if name not in writers:
-                writers[name] = parquet.ParquetWriter(folder / f"{name}.parquet", block.schema)
-            writers[name].write_table(block)
-    for writer in writers.values():
-        writer.close()
+def _place(folder: Path, size: int, executor: str) -> Path:
+    return folder / f"{executor}{size}.npy"
 
 
-def _fit(folder: Path, size: int, max_iter: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "revealed", "fit", "--problem", PROBLEM, "--json"]
-    command += ["--contexts", str(folder / "contexts.parquet")]
-    command += ["--decisions", str(folder / "decisions.parquet")]
-    command += ["--model", "linear", "--ridge", RIDGE]
-    command += ["--max-iter", str(max_iter), "--out", str(folder / "model")]
-    began = time.perf_counter()
+def _fit(folder: Path, size: int, max_iter: int, executor: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "revealed_experiments.bench.scale_fit", str(folder)]
+    command += [str(size), "--executor", executor, "--max-iter", str(max_iter)]
+    command += ["--coefficients", str(_place(folder, size, executor))]
+    if executor != "memory":
+        command += ["--checkpoint", str(folder / f"checkpoint{size}")]
     with open(folder / "said", "w+") as said:
         process = subprocess.Popen(command, stdout=said)
         _, status, used = os.wait4(process.pid, 0)  # the only wait that tells the peak memory
         process.returncode = os.waitstatus_to_exitcode(status)
-        seconds = time.perf_counter() - began
         said.seek(0)
         told = json.loads(said.read() or "{}")
     peak = used.ru_maxrss / 1024
-    return {
-        "samples": size,
-        "seconds": seconds,
-        "processor_seconds": used.ru_utime + used.ru_stime,
-        "evaluations": told.get("evaluations"),
-        "relative_gap": told.get("relative_gap"),
-        "fit_seconds": told.get("seconds"),
+    return {"samples": size, "seconds": None} | told | {
         "peak_mib": peak,
         "within_budget": peak <= BUDGET_MIB,
-        "held_out_repeated": (told.get("held") or {}).get("repeated_share"),
-        "code": process.returncode,
-        "converged": told.get("converged"),
-        # A fit that `--max-iter` has ended says so with its code, and has not failed.
-        "failed": process.returncode != 0
-        and (told.get("unsolved") != 0 or told.get("converged") is not False),
+        "failed": process.returncode != 0 or told.get("unsolved") != 0,
+    }  # fmt: skip
+
+
+def _compared(folder: Path, size: int, max_iter: int) -> dict[str, Any]:
+    """The fit without partitions, and how far its coefficients are from those with them."""
+    memory = _fit(folder, size, max_iter, "memory")
+    ours, theirs = (np.load(_place(folder, size, name)) for name in ("threads", "memory"))
+    return {
+        "in_memory": {name: memory[name] for name in ("seconds", "peak_mib", "value", "converged")},
+        "difference": float(np.linalg.norm(ours - theirs) / np.linalg.norm(theirs)),
     }
 
 
-def _slope(sizes: list[int], seconds: list[float]) -> float:
-    if len(sizes) < 2:
-        return float("nan")
-    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-
-
-def _table(lines: list[dict[str, Any]]) -> Table:
-    rows = [
-        [
-            f"{line['samples']:,}",
-            f"{line['seconds']:.1f}",
-            f"{line['processor_seconds']:.1f}",
-            "yes" if line["converged"] else "no",
-            f"{line['peak_mib']:.0f}",
-            "yes" if line["within_budget"] else "no",
-        ]
-        for line in lines
-    ]
-    headings = ["decisions", "seconds", "of the processor", "converged", "peak MiB"]
-    headings.append(f"within {BUDGET_MIB} MiB")
-    return Table("Fits from Parquet", headings, rows, 0)
+def table_of(lines: list[dict[str, Any]]) -> Table:
+    """A row for each size."""
+    rows = []
+    for line in lines:
+        run = line["run"]
+        rows.append(
+            [
+                f"{line['samples']:,}",
+                f"{line['seconds']:,.0f}",
+                f"{line['evaluations']}",
+                f"{run['evaluation_processor_seconds']:.3g}",
+                f"{line['relative_gap']:.1e}" if line["converged"] else "not reached",
+                f"{line['peak_mib']:.0f}",
+                f"{line['difference']:.0e}" if "difference" in line else "",
+            ]
+        )
+    headings = ["decisions", "seconds", "evaluations", "processor seconds each", "relative gap"]
+    return Table("Fits from Parquet", [*headings, "peak MiB", "from in-memory"], rows, 0)

@@ -66,7 +66,7 @@ def cleaned(
     return Cleaned(dossier, found.half_unit, found.sentence, warning)
 
 
-def _as_meant(plans: Plan, X: np.ndarray, tol: Any, vertices: bool) -> Rounding:
+def _as_meant(plans: Plan, X: np.ndarray, tol: Any, vertices: bool = True) -> Rounding:
     """Decisions (B, n) without rounding: at a vertex of the plan, or, where some variables are
     whole, at a vertex of what is left once these are fixed."""
     if not plans.is_whole:

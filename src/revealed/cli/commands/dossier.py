@@ -133,6 +133,11 @@ class Dossier:
         """The same without the limits that are unknown: the plan's own are not looked at."""
         if not unknown:
             return self
+        if self.plan.is_whole:
+            raise InputError(
+                "--unknown-limit is for decisions with fractions, whose vertices tell which limits "
+                "are active; add --relax to learn from the relaxation."
+            )
         which = UnknownLimits.read(unknown_of(unknown), self.plan.rows)
         plan, plans = (each.with_rows(which.opened(each.rows)) for each in (self.plan, self.plans))
         return replace(self, plan=plan, plans=plans)
@@ -341,7 +346,7 @@ def learned_limits(model: FittedModel) -> LimitModel:
     from ...fit.limits.model import LimitModel
 
     assert model.learned is not None
-    unknown = UnknownLimits.read(unknown_of(model.limits), model.plan.problem)
+    unknown = UnknownLimits.read(unknown_of(model.limits), model.plan.rows)
     return LimitModel.from_arrays(unknown, model.learned, int(model.training.get("samples", 0)))
 
 

@@ -66,8 +66,7 @@ def run(args: argparse.Namespace) -> int:
     read = dossier_for(model, args.contexts, args.decisions, args.id, how)
     dossier = cleaned(read, how).dossier
     costs = model.costs(dossier.contexts)
-    quiet = args.json
-    plans = plans_at(model, dossier)
+    quiet, plans = args.json, plans_at(model, dossier)
     verdict = judge(model, plans, dossier.contexts, dossier.decisions, quiet=quiet)
     learn, held = _parts(model, dossier)
     facts: dict[str, Any] = {

@@ -12,7 +12,6 @@ import numpy as np
 
 from ... import __version__
 from ..._common.words import count
-from ...errors import InputError
 from ..plans import find_unknown
 from ..store import FittedModel, Samples, check_target, save_model
 from .baselines import baselines
@@ -105,10 +104,6 @@ def run(args: argparse.Namespace) -> int:
     how = reading_of(args)
     dossier = read_dossier(args)
     unknown = find_unknown(dossier.plan, args.unknown_limit, dossier.limits)
-    if unknown and dossier.plan.is_whole:
-        raise InputError(
-            "--unknown-limit is for plans without whole variables. Use --relax to allow fractions."
-        )
     dossier, half_unit, _, warning = cleaned(dossier.opened(unknown), how, vertices=not unknown)
     if args.max_iter is None:
         args.max_iter = WHOLE_EVALUATIONS if dossier.plan.is_whole else EVALUATIONS

@@ -50,6 +50,7 @@ def train(
     from ...optimality.sets import OptimalitySet
 
     problem, whole = dossier.plans.problem, dossier.plan.is_whole
+    sets: Any
     if unknown:
         problem, sets = problem[rows], dossier.decisions[rows]
     else:

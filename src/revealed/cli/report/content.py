@@ -13,7 +13,9 @@ import numpy as np
 from ...errors import InputError
 from ...optimality.identification import LARGEST, Identified, identified
 from ...optimality.sets import OptimalitySet
+from ...problems.solution import SolveStatus
 from ...projection import project
+from ..commands.deciding import decide
 from ..commands.judging import Judgment, compared
 from ..commands.robust import stored_angles
 from ..explain import Miss, find_misses, needed, stable_changes
@@ -78,15 +80,16 @@ def gather(model: FittedModel, samples: Samples) -> Content:
     plans = model.plan if samples.limits is None else model.plan_of(samples.limits)
     Z, taken = samples.contexts, samples.decisions
     costs = model.costs(Z)
-    answer = plans.problem.solve(costs)
-    solved = np.asarray(answer.optimal)
-    own = np.where(solved[:, None], np.asarray(answer.x), taken)
+    answer = decide(plans.problem, costs, quiet=True)
+    solved = answer.status == SolveStatus.OPTIMAL
+    own = np.where(solved[:, None], answer.decisions, taken)
     verdict = compared(costs, own, taken, solved)
     every = plans[np.arange(len(samples))]
     missed = np.flatnonzero(solved & ~verdict.as_good)
     found = find_misses(every[missed], costs[missed], taken[missed], own[missed])
     found = [miss._replace(sample=int(missed[miss.sample])) for miss in found]
     looked = np.flatnonzero(verdict.as_good)[:SENSITIVITY]
+    changes = stable_changes(every[looked], costs[looked], taken[looked])
     known = _known(every, taken)
     parts = [np.flatnonzero(samples.held == kind) for kind in (0, 1)]
     judged = [verdict.of(rows) if rows.size else None for rows in parts]
@@ -99,16 +102,17 @@ def gather(model: FittedModel, samples: Samples) -> Content:
         effects=_effects(model, Z, known),
         misses=[_missed(model, samples, every, costs, verdict, m) for m in found[:MISSES]],
         n_missed=len(found),
-        changes=stable_changes(every[looked], costs[looked], taken[looked]),
+        changes=changes[np.isfinite(changes)],
         known=known,
         cones=_cones(model),
     )
 
 
 def _known(plans: Plan, taken: np.ndarray) -> Identified | None:
-    if plans.problem.n_variables > LARGEST:
+    """Of whole decisions that of the relaxation, which is at least as much as they tell."""
+    if plans.rows.n_variables > LARGEST:
         return None
-    return identified(OptimalitySet(plans.problem, taken))
+    return identified(OptimalitySet(plans.rows, taken))
 
 
 def _effects(model: FittedModel, Z: np.ndarray, known: Identified | None) -> list[Effect]:

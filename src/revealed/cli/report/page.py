@@ -183,9 +183,11 @@ def _unknown(content: Content, words: Words) -> str:
     if known is None:
         return _p("The plan has too many variables to work this out.")
     names = content.model.plan.variables
+    most = "at most " if content.model.plan.is_whole else ""
     told = [
         f"The {words.costs} of a sample are {known.n} independent numbers. Decisions like these "
-        f"tell {known.n_identified} of them; no amount of data tells the other {known.n_unknown}."
+        f"tell {most}{known.n_identified} of them; no amount of data tells the other "
+        f"{known.n_unknown}."
     ]
     if known.fixed.size:
         told.append(f"No choice is left by the plan for {_named(names, known.fixed)}.")
@@ -235,9 +237,8 @@ def _limits(content: Content, words: Words) -> str:
         f"This page judges {count(len(content.samples), 'sample')}"
         + (", some of all, kept in the model." if _is_part(content) else "."),
     ]
-    if content.model.plan.integers:
-        told.append("Some variables must be whole numbers; what is said of them is about the "
-                    "relaxation.")  # fmt: skip
+    if content.model.plan.integers and not content.model.plan.is_whole:
+        told.append("Some variables must be whole; costs were learned for the relaxation.")
     if facts.get("converged") is False:
         told.append("The fit did not reach the minimum.")
     return "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in told) + "</ul>"

@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
             f"revealed predict {out}/model --contexts {out}/next_days.csv --out {out}/next.csv",
         ),
         ("Can you trust it?", f"revealed explain {out}/model {tables}"),
+        ("Tell others.", f"revealed report {out}/model --out {out}/report.html"),
     ):
         print(f"  {words}\n    {command}\n")
     print(f"`revealed explore {out}/model` then shows the model in the browser, sample by sample.")

@@ -211,7 +211,7 @@ def covariances(
         return found
     known: list[Any] = [fits[k] for k in loose]
     size = known[0].information.shape[0]
-    whole = block_diag(*(fit.information for fit in known))
+    whole: Any = block_diag(*(fit.information for fit in known))
     scores = [
         label_scores(data.F, data.values[:, k], fit) * (np.diag(fit.information) > 0)
         for k, fit in zip(loose, known, strict=True)

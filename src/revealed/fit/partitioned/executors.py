@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..._common.checks import check_whole
-from ...errors import InputError, MissingDependencyError
+from ..._common.optional import require
+from ...errors import InputError
 from .share import Found, Orders, Share
 
 ATTEMPTS = 5
@@ -214,14 +215,18 @@ class Cluster:
     ----------
     scheduler : str or distributed.Client
         The scheduler's address, such as "tcp://10.0.0.1:8786", or a client of it.
+    timeout : float
+        Seconds to wait for the scheduler.
     """
 
-    def __init__(self, scheduler: Any) -> None:
-        distributed = _distributed()
+    def __init__(self, scheduler: Any, timeout: float = 10.0) -> None:
+        require("distributed", "A fit on a Dask cluster", "cluster")
+        import distributed
+
         self._own = isinstance(scheduler, str)
         if self._own:
             try:
-                scheduler = distributed.Client(scheduler, timeout="10s", set_as_default=False)
+                scheduler = distributed.Client(scheduler, timeout=timeout, set_as_default=False)
             except OSError as error:
                 raise InputError(
                     f"No Dask scheduler answers at {scheduler!r}: {error}. Start one with "
@@ -291,16 +296,6 @@ def _read(orders: Orders) -> Share:
 def _on_worker(share: Share, method: str, question: Any) -> Any:
     with one_thread():
         return share.found if method == "found" else getattr(share, method)(question)
-
-
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError as error:
-        raise MissingDependencyError(
-            "A cluster needs Dask, which is not installed: `pip install 'revealed[cluster]'`."
-        ) from error
-    return distributed
 
 
 @dataclass(frozen=True, kw_only=True)

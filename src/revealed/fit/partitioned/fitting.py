@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ..._common.optional import require
 from ...datasets.partitions import Partitions
 from ...errors import InputError
 from ..agreement import checked_settings
@@ -58,7 +59,8 @@ def _alone(run: Run) -> Any:
     """Keeps another fit from writing to the same checkpoint."""
     if run.checkpoint is None:
         return nullcontext()
-    from ..checkpoint import claimed  # needs torch, as little else here does
+    require("torch", "Keeping checkpoints", "torch")
+    from ..checkpoint import claimed
 
     return claimed(run.checkpoint)
 

@@ -149,6 +149,11 @@ class PartitionedObjective:
         self.projections += self._size * self.loss.count
         return answers
 
+    def pace(self) -> dict[str, Any]:
+        """Samples a second, and the most memory that a process has had."""
+        rate = self.evaluations * self._size / max(self.seconds, 1e-9)
+        return {"samples_per_second": rate, "peak_bytes": self.peak}
+
     def part(self, features: Any, least: int) -> tuple[Any, Objective] | None:
         """Every tenth partition of many, else the samples that the driver keeps."""
         held, sets = self._held

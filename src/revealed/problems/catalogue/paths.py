@@ -72,6 +72,13 @@ def shortest_path(
     return _path_problem(edges[:, 0], edges[:, 1], n_nodes, *ends)
 
 
+def between(problem: LinearProgram, source: Any, target: Any) -> LinearProgram:
+    """The paths of `problem` between other nodes: (B,) sources and targets, one for each path."""
+    structure = problem.structure
+    edges = np.column_stack([structure.tails, structure.heads])
+    return shortest_path(edges, source=source, target=target, n_nodes=structure.n_nodes)
+
+
 def _path_problem(
     tails: np.ndarray,
     heads: np.ndarray,

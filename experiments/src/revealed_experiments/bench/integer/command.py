@@ -84,8 +84,15 @@ def _content(args: argparse.Namespace, results: list[dict[str, Any]]) -> dict[st
 
 
 def _judged(data: Any, found: dict[str, Any]) -> dict[str, Any]:
-    decided = data.problem.solve(found.pop("costs"), threads=1).x
+    """What was found with regret and the share of the same decisions, of costs and averaged ones."""
+    costs = found.pop("costs")
+    judged = found | _scores(data, costs, "")
+    return judged | _scores(data, judged.pop("averaged", costs), "_averaged")
+
+
+def _scores(data: Any, costs: np.ndarray, suffix: str) -> dict[str, float]:
+    decided = data.problem.solve(costs, threads=1).x
     truth, best = data.test.costs, data.test.decisions
     regret = (truth * (decided - best)).sum() / np.abs((truth * best).sum())
     same = np.abs(decided - best).max(axis=1) < 0.5
-    return found | {"regret": 100 * float(regret), "same": 100 * float(same.mean())}
+    return {f"regret{suffix}": 100 * float(regret), f"same{suffix}": 100 * float(same.mean())}

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
+from torch.optim.swa_utils import AveragedModel
 
 import revealed as rv
 from revealed import losses
 
 from .data import Data
+from .names import CAVE, LOOP, PFYL, SOLVER, SPO, TIGHT
 
 BATCH = 32
 
@@ -37,7 +39,8 @@ SETTINGS = {
 }
 Learner = Callable[[Data, int, int, Settings], dict[str, Any]]
 """(data, seed, epochs, settings) -> what was learned and how long it took: `costs` of the test
-contexts, `epochs` in seconds each, `cpu` in processor seconds each."""
+contexts, `averaged` those of the mean of the networks in the second half of training, `epochs` in
+seconds each, `cpu` in processor seconds each."""
 
 
 def settings_of(name: str) -> Settings:
@@ -58,7 +61,8 @@ def by_loss(make: Callable[[Any, Settings], Any], *, on_sets: bool = False) -> L
         sets = rv.OptimalitySet(data.problem, train.decisions, margin) if on_sets else None
         order = np.random.default_rng(seed)
         seconds, cpu = [], []
-        for _ in range(epochs):
+        mean = AveragedModel(net)
+        for epoch in range(epochs):
             before, used = time.perf_counter(), time.process_time()
             for index in np.split(order.permutation(len(Z)), range(BATCH, len(Z), BATCH)):
                 observed = X[index] if sets is None else sets[index]
@@ -67,11 +71,15 @@ def by_loss(make: Callable[[Any, Settings], Any], *, on_sets: bool = False) -> L
                 optimizer.zero_grad()
                 value.backward()
                 optimizer.step()
+                if epoch >= epochs // 2:
+                    mean.update_parameters(net)
             seconds.append(time.perf_counter() - before)
             cpu.append(time.process_time() - used)
         with torch.no_grad():
-            costs = net(torch.from_numpy(data.test.contexts)).numpy()
-        return {"costs": costs, "epochs": seconds, "cpu": cpu}
+            costs, averaged = (
+                of(torch.from_numpy(data.test.contexts)).numpy() for of in (net, mean)
+            )
+        return {"costs": costs, "averaged": averaged, "epochs": seconds, "cpu": cpu}
 
     return learn
 
@@ -101,6 +109,21 @@ def to_the_minimum(data: Data, seed: int, epochs: int, settings: Settings) -> di
     }
 
 
+def by_tightened_rows(data: Data, seed: int, epochs: int, settings: Settings) -> dict[str, Any]:
+    """The default `InverseRegressor` on rows that are made tight; asks no oracle."""
+    before, used = time.perf_counter(), time.process_time()
+    program = data.problem.tightened(data.train.decisions)
+    est = rv.InverseRegressor(program, random_state=seed, threads=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        est.fit(data.train.contexts, data.train.decisions)
+    return {
+        "costs": est.predict_cost(data.test.contexts),
+        "epochs": [time.perf_counter() - before],
+        "cpu": [time.process_time() - used],
+    }
+
+
 def _smoothed(problem: Any, settings: Settings) -> Any:
     return losses.SmoothedProjectionLoss(
         problem, settings.margin, sigma=settings.noise, n_samples=1, max_calls=1, threads=1
@@ -112,12 +135,11 @@ def _relaxed_cave(problem: Any, settings: Settings) -> Any:
     return losses.CaveLoss(problem.relaxation)
 
 
-SPO, PFYL, LOOP, SOLVER = "SPO+ (true costs)", "PFYL", "ours, loop", "ours, to the minimum"
-CAVE = "CaVE+ (rows only)"
 LEARNERS: dict[str, Learner] = {
     SPO: by_loss(lambda problem, _: losses.SPOPlusLoss(problem)),
     PFYL: by_loss(lambda problem, _: losses.FenchelYoungLoss(problem, n_samples=1)),
     LOOP: by_loss(_smoothed, on_sets=True),
     CAVE: by_loss(_relaxed_cave),
     SOLVER: to_the_minimum,
+    TIGHT: by_tightened_rows,
 }

@@ -59,7 +59,7 @@ def _recover(name: str, K: int, kind: str, size: int, seed: int) -> dict[str, An
         k: informed.predict(task.Z[unseen], task.problem(b, unseen)) for k, b in guesses.items()
     }
     decided["ours"] = ours.predict(task.Z[unseen], task.problem(task.limits[unseen], unseen))
-    told = ours.certificate_.limits
+    told: Any = ours.certificate_ and ours.certificate_.limits
     return {
         "problem": name,
         "unknown": K,

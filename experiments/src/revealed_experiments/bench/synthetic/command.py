@@ -19,7 +19,16 @@ from ..record import surroundings
 from ..sweeps.choose import chosen, dropped
 from ..sweeps.progress import clock
 from ..sweeps.run_one import add_where
-from ..sweeps.runs import FAILED, Run, RunConfig, pack_runs, read_runs, set_aside, write_whole
+from ..sweeps.runs import (
+    FAILED,
+    FINISHED,
+    Run,
+    RunConfig,
+    pack_runs,
+    read_runs,
+    set_aside,
+    write_whole,
+)
 from ..sweeps.runs import rounded as as_plain
 from ..sweeps.sweep import sweep
 from ..tables import show, show_targets
@@ -134,9 +143,30 @@ def _enter(folder: Path, command: str, settings: dict[str, Any]) -> dict[str, An
 
 
 def _pack(folder: Path) -> Path:
-    """All runs of the folder in one file, those that are chosen with their epochs."""
+    """All runs of the folder in one file, with what the page reads of them."""
     runs = read_runs(folder)
-    return pack_runs(folder, runs, {key for choice in chosen(runs) for key in choice.keys})
+    keep = {key for choice in chosen(runs) for key in choice.keys}
+    return pack_runs(folder, [_slim(run, RunConfig.read(run).key in keep) for run in runs], keep)
+
+
+_CURVES = ("decision_loss", "estimate_loss", "relative_regret")
+
+
+def _slim(run: Run, is_chosen: bool) -> Run:
+    """Of a chosen run its end and its curves on train and test; of others what the choice read."""
+    told = {name: run[name] for name in ("config", "status", "message")}
+    if run["status"] != FINISHED:
+        return told | {"command": run["command"], "final": None}
+    if not is_chosen:
+        seen = {split: run["final"][split]["decision_loss"] for split in ("train", "valid")}
+        return told | {"final": {split: {"decision_loss": v} for split, v in seen.items()}}
+    curves = [
+        {"epoch": row["epoch"]}
+        | {s: {m: v for m, v in row[s].items() if m in _CURVES} for s in ("train", "test")}
+        for row in run.get("epochs", ())
+    ]
+    kept = {name: run[name] for name in ("epoch_seconds", "final", "command")}
+    return told | kept | {"epochs": curves}
 
 
 def _write(folder: Path, content: dict[str, Any]) -> None:

@@ -1,0 +1,4 @@
+"""What the methods of `revealed bench integer` are called."""
+
+SPO, PFYL, LOOP, SOLVER = "SPO+ (true costs)", "PFYL", "ours, loop", "ours, to the minimum"
+CAVE, TIGHT = "CaVE+ (rows only)", "ours, tightened rows, no oracle"
