@@ -214,6 +214,14 @@ def test_a_column_that_says_the_same_is_named_with_the_option_that_leaves_it_out
     )
 
 
+def test_a_part_of_a_date_that_never_changes_is_not_to_be_ignored(shop, capsys):
+    rows = [[*row, f"2026-03-{k % 28 + 1:02d}"] for k, row in enumerate(shop.contexts())]
+    shop.write("c.csv", ["day", "oil", "orders", "date"], rows)
+    found = findings(capsys, shop, "--date", "date")["constant-feature"]
+    assert "date month" in found["what"]
+    assert "--ignore" not in found["advice"]  # it would leave out the weekday too
+
+
 def test_the_most_frequent_reason_is_named_where_no_row_is_left(shop, capsys):
     entries = [
         [d, name.upper() + "S" if name == "bolt" else name, repr(v)]

@@ -32,8 +32,10 @@ def _constant(case: Case, Z: np.ndarray) -> list[Finding]:
             "constant-feature",
             f"{count(len(names), 'column of the contexts is', 'columns of the contexts are')} the "
             f"same in every row: {some(names)}.",
-            f"Leave {'it' if len(names) == 1 else 'them'} out with {case.ignoring(names)}, or look "
-            "why nothing changes there.",
+            f"Leave {'it' if len(names) == 1 else 'them'} out with {option}, or look why nothing "
+            "changes there."
+            if (option := case.ignoring(names))
+            else "Nothing to do: all days are of one kind there, and costs cannot depend on it.",
             details={"columns": names},
         )
     ]
@@ -56,6 +58,7 @@ def _dependent(case: Case, Z: np.ndarray) -> list[Finding]:
     rest = [k for name, columns in parts.items() if name not in twice for k in columns]
     follows = [case.feature_names[k] for k in _following(centered, np.sort(rest))]
     if follows:
+        option = case.ignoring(follows)
         found.append(
             Finding(
                 Severity.WARNING,
@@ -63,7 +66,8 @@ def _dependent(case: Case, Z: np.ndarray) -> list[Finding]:
                 f"{count(len(follows), 'feature follows', 'features follow')} from several others "
                 f"together: {some(follows)}.",
                 "Predictions are the same with or without them, but their coefficients cannot be "
-                f"separated. {case.ignoring(follows)} leaves them out, with all of their column.",
+                "separated: read nothing into single ones"
+                + (f", or leave their columns out with {option}." if option else "."),
                 details={"columns": follows},
             )
         )

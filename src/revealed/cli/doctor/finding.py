@@ -111,8 +111,11 @@ class Case:
         return self.columns.get(feature, feature)
 
     def ignoring(self, features: Sequence[str]) -> str:
-        """The options that leave the columns of features out."""
-        columns = dict.fromkeys(map(self.column, features))
+        """The options that leave the columns of features out; empty where these are parts of dates,
+        which no option leaves out alone."""
+        columns = [
+            name for name in dict.fromkeys(map(self.column, features)) if name not in self.dates
+        ]
         return " ".join(f"--ignore {shlex.quote(name)}" for name in columns)
 
     def named(self, rows: np.ndarray) -> tuple[str, ...]:
