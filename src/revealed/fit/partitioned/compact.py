@@ -61,7 +61,7 @@ class Block:
         arrays: list[Any] = [
             np.concatenate([getattr(block, name) for block in blocks]) for name in _NAMES[:3]
         ]
-        return cls(size, *arrays, np.concatenate(weights))
+        return cls(size, *[*arrays, np.concatenate(weights)])
 
     @property
     def nbytes(self) -> int:
@@ -75,7 +75,7 @@ class Block:
         """The chosen samples."""
         weights = self.weights[index] if len(self.weights) else self.weights
         arrays: list[Any] = [np.asarray(getattr(self, name)[index]) for name in _NAMES[:3]]
-        return Block(len(index), *arrays, np.asarray(weights))
+        return Block(len(index), *[*arrays, np.asarray(weights)])
 
 
 @dataclass(frozen=True)
