@@ -227,8 +227,22 @@ def _price_of_a_cluster() -> str:
         "the clock, with other work on the machine, so the second digit means little), and gave "
         f"the same bits. An evaluation sends {out:,.0f} kB and brings back {back:,.0f} kB, for "
         f"{content['partitions']} partitions. By `python -m "
-        "revealed_experiments.bench.scale_plan price`.\n"
+        "revealed_experiments.bench.scale_plan price`.\n\n" + _routes_of_cities()
     )
+
+
+def _routes_of_cities() -> str:
+    """Routes with ends of their own on large networks."""
+    told = []
+    for line in load("scale_city")["lines"]:
+        ours, other = (line["projection"][name] for name in ("auto", "clarabel"))
+        told.append(
+            f"{line['network']}, {line['links']:,} links and {line['trips']:,} trips with ends of "
+            f"their own: relative gap {line['relative_gap']:.0e} in {line['processor_seconds']:.0f} "
+            f"processor seconds; a projection takes {1e3 * ours['processor_seconds']:.2g} ms of the "
+            f"processor, Clarabel's {1e3 * other['processor_seconds']:.2g} ms."
+        )
+    return " ".join(told) + " By `python -m revealed_experiments.bench.scale_city`.\n"
 
 
 def headline() -> str:
