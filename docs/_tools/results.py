@@ -236,11 +236,12 @@ def _routes_of_cities() -> str:
     told = []
     for line in load("scale_city")["lines"]:
         ours, other = (line["projection"][name] for name in ("auto", "clarabel"))
+        ms = [f"{1e3 * one['processor_seconds']:.2g}" for one in (ours, other)]
         told.append(
-            f"{line['network']}, {line['links']:,} links and {line['trips']:,} trips with ends of "
-            f"their own: relative gap {line['relative_gap']:.0e} in {line['processor_seconds']:.0f} "
-            f"processor seconds; a projection takes {1e3 * ours['processor_seconds']:.2g} ms of the "
-            f"processor, Clarabel's {1e3 * other['processor_seconds']:.2g} ms."
+            f"Routes ({line['network']}), {line['links']:,} costs and {line['trips']:,} trips "
+            f"with ends of their own: relative gap {line['relative_gap']:.0e} in "
+            f"{line['processor_seconds']:.0f} processor seconds; one projection takes {ms[0]} ms "
+            f"of the processor, Clarabel's {ms[1]} ms."
         )
     return " ".join(told) + " By `python -m revealed_experiments.bench.scale_city`.\n"
 
