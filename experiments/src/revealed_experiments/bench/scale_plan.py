@@ -45,6 +45,7 @@ def main() -> None:
     plan = commands.add_parser("plan")
     plan.add_argument("--seconds", type=float, required=True, help="of a processor, for a sample")
     plan.add_argument("--shares", type=int, default=MACHINES * CORES)
+    plan.add_argument("--workers", type=int, default=10, help="Dask's, which share all threads")
     plan.add_argument("--speed-up", type=float, default=1.0, help="sleep less by this factor")
     args = parser.parse_args()
     measure = {"price": _price, "evaluate": _evaluate, "plan": _plan}[args.what]
@@ -229,8 +230,8 @@ def _plan(args: argparse.Namespace) -> dict[str, Any]:
     patient = {"distributed.comm.timeouts.connect": "300s", "distributed.comm.timeouts.tcp": "300s"}
     dask.config.set(patient)  # pyright: ignore[reportPrivateImportUsage]
     cluster = distributed.LocalCluster(
-        n_workers=MACHINES,
-        threads_per_worker=CORES,
+        n_workers=args.workers,
+        threads_per_worker=MACHINES * CORES // args.workers,
         processes=False,
         dashboard_address=None,  # pyright: ignore[reportArgumentType]
         memory_limit=0,
