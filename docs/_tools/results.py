@@ -243,7 +243,21 @@ def _routes_of_cities() -> str:
             f"{line['processor_seconds']:.0f} processor seconds; one projection takes {ms[0]} ms "
             f"of the processor, Clarabel's {ms[1]} ms."
         )
-    return " ".join(told) + " By `python -m revealed_experiments.bench.scale_city`.\n"
+    by = " By `python -m revealed_experiments.bench.scale_city`.\n\n"
+    return " ".join(told) + by + _plan_for_a_billion()
+
+
+def _plan_for_a_billion() -> str:
+    """What the driver takes beside workers that only sleep as long as they would compute."""
+    many, few = load("scale_plan")["lines"]
+    return (
+        f"A plan for {many['samples']:,} decisions on {many['machines']} machines of "
+        f"{many['cores']} cores, with workers that sleep instead of computing: an evaluation is "
+        f"{few['sleep_of_a_share']:.1f} s of work. With a partition for each core Dask's tasks add "
+        f"{many['overhead']:.0f} s, so the driver does not keep up; with one for each machine they "
+        f"add {few['overhead']:.1f} s, which asks for several threads on one partition. That is "
+        "not built yet. By `python -m revealed_experiments.bench.scale_plan plan`.\n"
+    )
 
 
 def headline() -> str:
