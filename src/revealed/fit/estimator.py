@@ -136,7 +136,11 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
     decision_names_in_ : array of str
         Columns of a table of decisions, where they have names.
+    partitions_report_ : dict
+        After a fit to Partitions: what was read, kept, skipped and spent.
     """
+
+    partitions_report_: dict[str, Any]
 
     def __init__(
         self,

@@ -56,6 +56,24 @@ class Reading(NamedTuple):
     """(B,) the largest change of an entry."""
     sentence: str
     """What was assumed; empty where nothing was."""
+    words: str = ""
+    """How precise decisions are taken to be; empty where they are taken as exact."""
+    unexplained: np.ndarray | None = None
+    """(B,) which decisions break their constraints by more than that explains."""
+
+    def keep(self, rows: np.ndarray) -> Reading:
+        """The same of some of the decisions."""
+        if not self.words or self.unexplained is None:
+            return self._replace(
+                decisions=self.decisions[rows], changed=self.changed[rows], moved=self.moved[rows]
+            )
+        return _described(
+            self.decisions[rows],
+            self.half_unit,
+            self.moved[rows],
+            self.words,
+            self.unexplained[rows],
+        )
 
 
 def read_rounded(
@@ -203,15 +221,29 @@ def _reading(
     there = np.asarray(np.isfinite(found).all(axis=1))
     decisions[off] = np.where(there[:, None], found, X[off])
     moved = np.abs(decisions - X).max(axis=1, initial=0.0)
+    unexplained = np.zeros(len(X), bool)
+    unexplained[off] = ~there
+    return _described(decisions, half if half.ndim == 1 else None, moved, words, unexplained)
+
+
+def _described(
+    decisions: np.ndarray,
+    half: np.ndarray | None,
+    moved: np.ndarray,
+    words: str,
+    unexplained: np.ndarray,
+) -> Reading:
+    """A reading with what it says of itself."""
     changed = moved > 0
     note = (
-        f"Decisions are taken as {words}: {int(changed.sum()):,} of {len(X):,} were moved to the "
-        f"feasible point that they stand for, no entry by more than {moved.max(initial=0.0):.3g}."
+        f"Decisions are taken as {words}: {int(changed.sum()):,} of {len(moved):,} were moved to "
+        "the feasible point that they stand for, no entry by more than "
+        f"{moved.max(initial=0.0):.3g}."
     )
-    rest = int((~there).sum())
+    rest = int(unexplained.sum())
     if rest:
         note += f" {rest:,} break their constraints by more than that explains."
-    return Reading(decisions, half if half.ndim == 1 else None, changed, moved, note)
+    return Reading(decisions, half, changed, moved, note, words, unexplained)
 
 
 def _polished(problem: LinearProgram, X: np.ndarray, half: np.ndarray, tol: float) -> np.ndarray:
