@@ -16,6 +16,7 @@ from revealed_experiments.bench.epochs import pyepo
 from revealed_experiments.bench.integer import names as whole
 from revealed_experiments.bench.integer import page as integer
 from revealed_experiments.bench.learning import margins
+from revealed_experiments.bench.limits import page as limits
 from revealed_experiments.bench.minimum import page as minimum
 from revealed_experiments.bench.noise import page as noise
 from revealed_experiments.bench.portfolio import command as portfolio
@@ -28,6 +29,7 @@ RESULTS = ROOT / "experiments/results"
 BENCHMARKS = (ROOT / "experiments/README.md").read_text("utf-8")
 WRITTEN = {
     "integer": (integer.make_page, "docs/integer_results.md"),
+    "limits": (limits.make_page, "docs/unknown_limits.md"),
     "margins": (margins.make_page, "docs/margins.md"),
     "minimum": (minimum.make_page, "docs/pocs.md"),
     "noise": (noise.make_page, "docs/noise.md"),
@@ -305,3 +307,20 @@ def test_steps_on_the_gpu_cost_what_is_said():
     assert f"it takes {midway[0]:.2f} and {midway[1]:.2f} (1.05 and 1.10 asked)" in BENCHMARKS
     cold = max(ratio for (_, regime), ratio in graphs.items() if regime == "late, cold")
     assert f"up to {cold:.2f}" in BENCHMARKS
+
+
+def test_large_fits_converged_within_their_budget():
+    content = json.loads((RESULTS / "scale.json").read_text("utf-8"))
+    page = (ROOT / "docs/guide/large_data.md").read_text("utf-8")
+    (said,) = re.findall(r"grid take (\d+)\nbytes", page)
+    for line in content["lines"]:
+        assert line["converged"]
+        assert line["relative_gap"] <= content["tol"]
+        assert line["peak_mib"] < content["budget_mib"]
+        assert line["run"]["bytes_in_memory"] == int(said) * line["samples"]
+        assert line.get("difference", 0.0) < 1e-4
+    few, many = content["single_evaluations"]
+    ratio = many["evaluation_processor_seconds"][0] / few["evaluation_processor_seconds"][0]
+    assert many["samples"] == 10 * few["samples"]
+    assert 9 < ratio < 12
+    assert many["peak_bytes"] < 2e9
