@@ -212,8 +212,38 @@ def _single_evaluations(content: dict[str, Any]) -> str:
         f"processor seconds, an evaluation {seconds[1]:.0f}, {seconds[1] / seconds[0]:.1f} times "
         f"that of {few['samples']:,}; the process has {many['peak_bytes'] / 2**20:,.0f} MiB at "
         "most. By `python -m revealed_experiments.bench.scale_plan evaluate`. A fit of that size "
-        "has not been run to its end yet.\n"
+        "has not been run to its end yet.\n\n" + _price_of_a_cluster()
     )
+
+
+def _price_of_a_cluster() -> str:
+    """A Dask cluster on one machine beside threads."""
+    content = load("scale_price")
+    out, back = (content["bytes_per_evaluation"][way] / 1e3 for way in ("out", "back"))
+    return (
+        f"A Dask cluster of {content['workers']} workers on the same machine took "
+        f"{content['ratio']:.2f} times as long as {content['workers']} threads for an evaluation "
+        f"of {content['samples']:,} decisions (medians of {len(content['seconds']['cluster'])} by "
+        "the clock, with other work on the machine, so the second digit means little), and gave "
+        f"the same bits. An evaluation sends {out:,.0f} kB and brings back {back:,.0f} kB, for "
+        f"{content['partitions']} partitions. By `python -m "
+        "revealed_experiments.bench.scale_plan price`.\n\n" + _routes_of_cities()
+    )
+
+
+def _routes_of_cities() -> str:
+    """Routes with ends of their own on large networks."""
+    told = []
+    for line in load("scale_city")["lines"]:
+        ours, other = (line["projection"][name] for name in ("auto", "clarabel"))
+        ms = [f"{1e3 * one['processor_seconds']:.2g}" for one in (ours, other)]
+        told.append(
+            f"Routes ({line['network']}), {line['links']:,} costs and {line['trips']:,} trips "
+            f"with ends of their own: relative gap {line['relative_gap']:.0e} in "
+            f"{line['processor_seconds']:.0f} processor seconds; one projection takes {ms[0]} ms "
+            f"of the processor, Clarabel's {ms[1]} ms."
+        )
+    return " ".join(told) + " By `python -m revealed_experiments.bench.scale_city`.\n"
 
 
 def headline() -> str:

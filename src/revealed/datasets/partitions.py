@@ -22,7 +22,8 @@ from ..errors import InputError, ShapeError
 from ..problems.protocol import check_problem
 
 MOST = 64
-"""Partitions unless more are asked for: what a driver adds up does not grow with the samples."""
+"""Partitions, about, unless more are asked for: what a driver adds up does not grow with the
+samples."""
 NUMBERS = 160_000
 """Numbers of decisions below which a partition is not worth a task of its own."""
 ROWS = 131_072
@@ -178,7 +179,8 @@ class Partitions:
         entry_features : (n, p) array or None
             Features of the entries of a decision, the same for every sample, for model="shared".
         partitions : int or None
-            How many to cut the data into; None for at most 64. More are for more than 64 cores.
+            How many to cut the data into, about; None for 64, fewer for few samples. More are for
+            more than 64 cores.
         bad : "refuse" or "skip"
             What to do with files and row groups that cannot be read.
         """
