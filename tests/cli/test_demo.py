@@ -83,6 +83,15 @@ def test_the_command_prints_and_draws(tmp_path, capsys):
     assert sorted(path.name for path in folder.iterdir()) == PICTURES
 
 
+def test_without_matplotlib_it_says_what_brings_the_pictures(tmp_path, monkeypatch, capsys):
+    from revealed.cli.demo import telling
+
+    monkeypatch.setattr(telling, "installed", lambda package: False)
+    assert cli.main(["demo", "--out", str(tmp_path), *SMALL]) == 0
+    assert "pip install 'revealed[plot]'" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_command_admits_a_claim_that_failed(tmp_path, monkeypatch, capsys):
     from revealed.cli.demo import telling
 

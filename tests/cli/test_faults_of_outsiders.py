@@ -250,6 +250,10 @@ def test_a_row_of_at_least_is_told_as_the_planner_wrote_it(tmp_path, capsys):
     assert main(["doctor", "--problem", str(tmp_path / "plan.mps"), *arguments]) == 1
     told = " ".join(capsys.readouterr().out.split())
     assert "kcal is 12, it must be at least 20 (off by 8)" in told
+    assert "in every decision" not in told  # not in the one that breaks it
+    (tmp_path / "d.csv").write_text("day,oats,rice\na,5,0\nb,0,20\nc,5,0\n")
+    assert main(["doctor", "--problem", str(tmp_path / "plan.mps"), *arguments]) == 0
+    told = " ".join(capsys.readouterr().out.split())
     assert "1 limit is reached in every decision: kcal" in told
 
 

@@ -113,7 +113,7 @@ def test_a_fit_that_is_cut_off_says_so_and_how_to_allow_more(days, tmp_path, cap
     assert main(call) == 1
     told = words(capsys)
     assert "Not converged" in told
-    assert "Allow more with --max-iter 4." in told
+    assert "Allow more with --max-iter 500." in told
     kept = load_model(tmp_path / "m").training  # written all the same
     assert kept["converged"] is False
     assert kept["evaluations"] <= 3  # the first measures the model that the fit starts with

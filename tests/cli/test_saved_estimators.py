@@ -62,8 +62,8 @@ def test_the_command_line_reads_a_model_with_names(tables, capsys, kind):
     told = json.loads(capsys.readouterr().out)
     assert len(Z) in _numbers(told)
     args = build_parser().parse_args(["explore", str(folder), *judged])
-    assert len(explore._samples(model, args)) == len(Z)
-    Explorer(model, explore._samples(model, args))
+    assert len(explore.samples_of(model, args)) == len(Z)
+    Explorer(model, explore.samples_of(model, args))
 
 
 def _numbers(told):

@@ -124,8 +124,8 @@ def test_lines_are_counted_as_an_editor_counts_them(tmp_path):
 
 
 def test_other_endings_missing_files_and_folders_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"the ending '\.xlsx'"):
-        open_table(tmp_path / "t.xlsx")
+    with pytest.raises(InputError, match=r"the ending '\.ods'"):
+        open_table(tmp_path / "t.ods")
     with pytest.raises(InputError, match="does not exist"):
         open_table(tmp_path / "none.csv")
     (tmp_path / "f.csv").mkdir()

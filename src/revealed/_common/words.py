@@ -12,6 +12,11 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
+def every(n: int, noun: str) -> str:
+    """`the only row`, `both rows`, `all 1,200 rows`."""
+    return f"the only {noun}" if n == 1 else f"both {noun}s" if n == 2 else f"all {n:,} {noun}s"
+
+
 def plain_name(text: str) -> str:
     """A name as it is shown and compared: on one line, with single blanks, without invisible
     marks or ones that a terminal obeys, and every accent in one letter with its own (Unicode's

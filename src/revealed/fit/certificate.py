@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._common.words import every
 from ..optimality.protocol import CostSet as Sets
 from .evaluation import Evaluation, Evaluator, Summary
 from .history import StopReason
@@ -162,7 +163,7 @@ class Certificate:
 
     def _verdict(self) -> str:
         if self.interpolates:
-            return f"The model explains all {self.samples} decisions with the margin."
+            return f"The model explains {every(self.samples, 'decision')} with the margin."
         return (
             f"{self.inside} of {self.samples} predicted costs explain their decision with the "
             f"margin; on average they are {self.mean_distance:.3g} away from explaining it, at "

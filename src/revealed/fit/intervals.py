@@ -95,6 +95,11 @@ class CoefficientIntervals:
     def sentence(self) -> str:
         """What the intervals are, and of what."""
         has_interval = int(self.has_interval.sum())
+        if not self.identified.entries.any():
+            return (
+                "No intervals: these decisions identify no cost, for all of them reach the same "
+                "limits, or there are too few to tell."
+            )
         if self.converged < self.refits:
             return (
                 f"No intervals: {self.refits - self.converged} of {self.refits} refits did not "

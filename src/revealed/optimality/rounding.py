@@ -31,6 +31,9 @@ from .vertices import (
 
 LEAST, SHARE = 3, 0.05
 """Decisions that must be off, in number and as a share of all, before rounding is assumed."""
+OPEN_SHARE = 0.01
+"""The same where only infeasible decisions count: rounding breaks known constraints that happen to
+be active, and of these about half."""
 SETTLED = 0.8
 """Share of those that must turn out to be vertices within the rounding."""
 ONE_WAY = 0.95
@@ -53,6 +56,24 @@ class Reading(NamedTuple):
     """(B,) the largest change of an entry."""
     sentence: str
     """What was assumed; empty where nothing was."""
+    words: str = ""
+    """How precise decisions are taken to be; empty where they are taken as exact."""
+    unexplained: np.ndarray | None = None
+    """(B,) which decisions break their constraints by more than that explains."""
+
+    def keep(self, rows: np.ndarray) -> Reading:
+        """The same of some of the decisions."""
+        if not self.words or self.unexplained is None:
+            return self._replace(
+                decisions=self.decisions[rows], changed=self.changed[rows], moved=self.moved[rows]
+            )
+        return _described(
+            self.decisions[rows],
+            self.half_unit,
+            self.moved[rows],
+            self.words,
+            self.unexplained[rows],
+        )
 
 
 def read_rounded(
@@ -87,7 +108,7 @@ def read_rounded(
     if given is not None:
         found, _ = settle_rows(problem[off], X[off], given)
         return _reading(problem, X, off, found, given, f"known to within {_told(given)}", tol)
-    if len(off) < max(LEAST, SHARE * len(X)):
+    if len(off) < max(LEAST, (SHARE if vertices else OPEN_SHARE) * len(X)):
         return _exact(X)
     return _guess(problem, X, off, tol) if vertices else _guess_between(problem, X, off, tol)
 
@@ -200,15 +221,29 @@ def _reading(
     there = np.asarray(np.isfinite(found).all(axis=1))
     decisions[off] = np.where(there[:, None], found, X[off])
     moved = np.abs(decisions - X).max(axis=1, initial=0.0)
+    unexplained = np.zeros(len(X), bool)
+    unexplained[off] = ~there
+    return _described(decisions, half if half.ndim == 1 else None, moved, words, unexplained)
+
+
+def _described(
+    decisions: np.ndarray,
+    half: np.ndarray | None,
+    moved: np.ndarray,
+    words: str,
+    unexplained: np.ndarray,
+) -> Reading:
+    """A reading with what it says of itself."""
     changed = moved > 0
     note = (
-        f"Decisions are taken as {words}: {int(changed.sum()):,} of {len(X):,} were moved to the "
-        f"feasible point that they stand for, no entry by more than {moved.max(initial=0.0):.3g}."
+        f"Decisions are taken as {words}: {int(changed.sum()):,} of {len(moved):,} were moved to "
+        "the feasible point that they stand for, no entry by more than "
+        f"{moved.max(initial=0.0):.3g}."
     )
-    rest = int((~there).sum())
+    rest = int(unexplained.sum())
     if rest:
         note += f" {rest:,} break their constraints by more than that explains."
-    return Reading(decisions, half if half.ndim == 1 else None, changed, moved, note)
+    return Reading(decisions, half, changed, moved, note, words, unexplained)
 
 
 def _polished(problem: LinearProgram, X: np.ndarray, half: np.ndarray, tol: float) -> np.ndarray:

@@ -14,7 +14,7 @@ from ...metrics.sameness import SAME, same_decision
 from ..doctor.repetition import row_codes
 from ..store import FittedModel
 from .dossier import Dossier
-from .judging import relative
+from .judging import NEAR, relative
 
 MOST = 4_000
 """Samples that the costs without context are learned from."""
@@ -42,12 +42,17 @@ def baselines(
         hits = int(same_decision(decisions, taken).sum())
         use = there & obeys
         more = (costs * (np.where(use[:, None], decisions - np.asarray(best.x), 0.0))).sum(axis=1)
+        gap = np.abs(decisions - taken).sum(axis=1)
         figures[name] = {
             "repeated": hits,
             "repeated_share": hits / len(rows),
+            "near": int((gap <= NEAR * np.abs(taken).sum(axis=1)).sum()),
             "extra_cost": relative(more[use], spent[use]) if use.any() else None,
             "infeasible": int((solved & ~obeys).sum()),
         }
+    above = ((taken - without) @ plain_cost)[(there := np.isfinite(without).all(axis=1))]
+    size = (np.abs(taken) @ np.abs(plain_cost))[there]
+    figures["no_context"]["own_extra_cost"] = relative(above, size) if there.any() else None
     return figures | {"samples": len(rows)}
 
 

@@ -15,8 +15,11 @@ from ...optimality.rounding import Reading as Rounding
 from ...optimality.rounding import checked_decision_tol, read_rounded
 from ...problems.linear import LinearProgram, in_parts
 from ..doctor.feasibility import broken_constraint
+from ..doctor.finding import Severity
+from ..doctor.limits import check_limits
 from ..plans import Plan
 from ..tables import Skipped
+from .case import case_of
 from .dossier import Dossier
 from .reading import Reading
 
@@ -29,32 +32,41 @@ class Cleaned(NamedTuple):
     """(n,) how far decisions may be off; None where they are exact."""
     rounded: str
     """What was assumed about it, in words; empty where nothing was."""
+    warning: str = ""
+    """Where half of the decisions or more break the plan; empty elsewhere."""
 
 
 def cleaned(
     dossier: Dossier, how: Reading, *, refuse: bool = True, vertices: bool = True
 ) -> Cleaned:
     """Undo rounding and deal with infeasible decisions as `how` says. The doctor does not `refuse`
-    them: it has more to say. Where limits are unknown, decisions need not be `vertices` of what is
-    known."""
+    them, nor leave them out or repair them where they are half of all: it has more to say. Where
+    limits are unknown, decisions need not be `vertices` of what is known."""
     tol = how.tol
     n = len(dossier.plan.variables)
     if isinstance(tol, list) and len(tol) != n:
         raise InputError(f"The precision kept with the model is of {len(tol)} variables, not {n}.")
     found = _as_meant(dossier.plans, dossier.decisions, tol, vertices)
-    notes = [*dossier.notes, *([found.sentence] if found.sentence else [])]
-    dossier = replace(dossier, decisions=found.decisions, notes=tuple(notes))
+    dossier = replace(dossier, decisions=found.decisions)
     bad = np.flatnonzero(~(_violation(dossier) <= SAME))
-    if bad.size and how.infeasible == "repair":
+    many, warning = 2 * len(bad) >= len(dossier), ""
+    if bad.size and many and refuse and how.infeasible != "refuse":
+        warning = _warning(dossier, bad, how)
+    if bad.size and many and not refuse:
+        pass
+    elif bad.size and how.infeasible == "repair":
         dossier = _repaired(dossier, bad)
     elif bad.size and how.infeasible == "skip":
+        found = found.keep(np.setdiff1d(np.arange(len(dossier)), bad))
         dossier = _skipped(dossier, bad)
     elif bad.size and refuse:
         _refuse(dossier, bad)
-    return Cleaned(dossier, found.half_unit, found.sentence)
+    if found.sentence:
+        dossier = replace(dossier, notes=(*dossier.notes, found.sentence))
+    return Cleaned(dossier, found.half_unit, found.sentence, warning)
 
 
-def _as_meant(plans: Plan, X: np.ndarray, tol: Any, vertices: bool) -> Rounding:
+def _as_meant(plans: Plan, X: np.ndarray, tol: Any, vertices: bool = True) -> Rounding:
     """Decisions (B, n) without rounding: at a vertex of the plan, or, where some variables are
     whole, at a vertex of what is left once these are fixed."""
     if not plans.is_whole:
@@ -80,13 +92,32 @@ def _violation(dossier: Dossier) -> np.ndarray:
     return found
 
 
+def _warning(dossier: Dossier, bad: np.ndarray, how: Reading) -> str:
+    """What it means that half of the decisions or more break the plan."""
+    done = "moved to others" if how.infeasible == "repair" else "left out"
+    return (
+        f"{len(bad):,} of {count(len(dossier), 'decision')} break the plan and are {done}: more "
+        "likely the plan is not the one they were made for. "
+        f"{_likely(dossier, bad) or '`revealed doctor` with the same files says more.'}"
+    )
+
+
+def _likely(dossier: Dossier, bad: np.ndarray) -> str:
+    """Limits that the plan does not have right, as the doctor says it; empty if none is known."""
+    feasible = np.ones(len(dossier), bool)
+    feasible[bad] = False
+    found = [f for f in check_limits(case_of(dossier), feasible) if f.severity is Severity.ERROR]
+    return " ".join(f"{finding.what} {finding.advice}" for finding in found[:1])
+
+
 def _refuse(dossier: Dossier, bad: np.ndarray) -> None:
     """Refuse decisions that break the plan, with the place of the first."""
+    likely = _likely(dossier, bad)
     raise InputError(
         f"{dossier.where_decision(int(bad[0]))}: the decision breaks the plan: "
         f"{_broken(dossier, bad[0])}. Broken by {len(bad):,} of "
         f"{count(len(dossier), 'decision')}; `revealed doctor` with the same files says more. "
-        "--infeasible skip leaves such rows out"
+        f"{likely}{' ' * bool(likely)}--infeasible skip leaves such rows out"
         + (
             "."
             if dossier.plan.is_whole
@@ -121,7 +152,8 @@ def _skipped(dossier: Dossier, bad: np.ndarray) -> Dossier:
     if len(bad) == len(dossier):
         raise InputError(
             f"Every decision breaks the plan, so that none is left: the first, "
-            f"{_broken(dossier, int(bad[0]))}. `revealed doctor` with the same files says more."
+            f"{_broken(dossier, int(bad[0]))}. "
+            f"{_likely(dossier, bad) or '`revealed doctor` with the same files says more.'}"
         )
     left_out = [
         Skipped(

@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..._common.words import count
-from ..doctor import CHECKS, Case, Finding, Severity, examine
+from ..doctor import CHECKS, Finding, Severity, examine
 from ..tables.names import listed
+from .case import case_of
 from .cleaning import cleaned
 from .dossier import Dossier, add_files, read_dossier
 from .reading import Reading, reading_of
@@ -31,11 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the findings; 1 if one of them is an error."""
     how = reading_of(args)
-    dossier, half_unit, rounded = cleaned(read_dossier(args), how, refuse=False)
+    read = read_dossier(args)
+    dossier, half_unit, rounded, _ = cleaned(read, how, refuse=False)
     few = len(dossier) * len(dossier.plan.variables) < MANY and not dossier.plan.is_whole
     with waiting("Examining", len(CHECKS), quiet=args.json or few) as step:
         findings = [*examine(case_of(dossier), step), *_unused(dossier)]
-    findings = [*_rounded(how, half_unit, rounded), *findings]
+    findings = [*_rounded(how, half_unit, rounded), *_taken_as_exact(read, how), *findings]
     findings.sort(key=lambda finding: list(Severity).index(finding.severity))
     if args.json:
         tell_json(
@@ -53,21 +55,6 @@ def run(args: argparse.Namespace) -> int:
         notes = tuple(note for note in dossier.notes if note != rounded)  # it is a finding
         _tell(replace(dossier, notes=notes), findings)
     return 1 if any(finding.severity is Severity.ERROR for finding in findings) else 0
-
-
-def case_of(dossier: Dossier) -> Case:
-    """What the checks look at: features in the units of the table, not scaled."""
-    features = dossier.features
-    return Case(
-        dossier.plans,
-        features.unscaled(dossier.context_table, dossier.contexts),
-        features.names,
-        dossier.decisions,
-        _Names(dossier),
-        words={f.name: f.levels for f in features.features if f.levels},
-        limits=dossier.own_limits,
-        limited=frozenset(limit.place for limit in dossier.limits),
-    )
 
 
 def _rounded(how: Reading, half_unit: np.ndarray | None, sentence: str) -> list[Finding]:
@@ -88,6 +75,26 @@ def _rounded(how: Reading, half_unit: np.ndarray | None, sentence: str) -> list[
     ]
 
 
+def _taken_as_exact(read: Dossier, how: Reading) -> list[Finding]:
+    """A warning where --tol 0 takes decisions as exact that look rounded."""
+    if how.tol != 0:
+        return []
+    found = cleaned(read, how._replace(tol="auto"), refuse=False)
+    if found.half_unit is None:
+        return []
+    largest = float(found.half_unit.max())
+    return [
+        Finding(
+            Severity.WARNING,
+            "rounded-as-exact",
+            "--tol 0 takes the decisions as exact, but they look rounded, each number by up to "
+            f"{largest:g}: limits that were reached are broken or missed by that much.",
+            f"Leave --tol out, or say --tol {largest:g}, unless the decisions are exact.",
+            details={"half_unit": found.half_unit.tolist()},
+        )
+    ]
+
+
 def _unused(dossier: Dossier) -> list[Finding]:
     names = list(dossier.unused)
     if not names:
@@ -103,20 +110,6 @@ def _unused(dossier: Dossier) -> list[Finding]:
             details={"columns": names},
         )
     ]
-
-
-class _Names(list):
-    """Names of samples, looked up when asked for: there may be a million."""
-
-    def __init__(self, dossier: Dossier) -> None:
-        super().__init__()
-        self._dossier = dossier
-
-    def __len__(self) -> int:
-        return len(self._dossier)
-
-    def __getitem__(self, b):  # type: ignore[override]
-        return self._dossier.sample(b)
 
 
 def _tell(dossier: Dossier, findings: list[Finding]) -> None:

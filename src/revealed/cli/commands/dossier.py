@@ -6,6 +6,8 @@ Letters: B samples, n variables, d features.
 from __future__ import annotations
 
 import argparse
+import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +20,7 @@ from ...problems.unknown import UnknownLimits
 from ..plans import (
     Limit,
     Plan,
+    empty_limits,
     find_limits,
     read_limits,
     read_plan,
@@ -42,7 +45,7 @@ from ..tables.decisions import check_names, is_long, unused
 from ..tables.names import listed, plain_name
 from ..tables.pairing import find_key
 from .judging import split_rows
-from .reading import Reading, add_reading, reading_of, refuse_other_units
+from .reading import Reading, add_reading, missing_units, reading_of, refuse_other_units
 from .telling import tell
 
 if TYPE_CHECKING:
@@ -171,7 +174,10 @@ class Dossier:
         if self.skipped:
             tell("Skipped", f"{count(len(self.skipped), 'row')} that cannot be used:")
         for row in self.skipped[:SHOWN]:
-            name = f" ({row.sample})" if row.sample else ""
+            kind = (
+                "decision " if row.place.startswith(f"{self.decision_table.table.name}, ") else ""
+            )
+            name = f" ({kind}{row.sample})" if row.sample else ""
             tell("", f"{row.place}{name}: {row.why}")
         if len(self.skipped) > SHOWN:
             tell("", f"and {len(self.skipped) - SHOWN:,} more; --json lists all.")
@@ -317,7 +323,8 @@ def dossier_for(
     refuse_other_units(model.training, table)
     given = tuple(limit for limit in limits if not limit.learned)
     own = read_limits(context_file, plan, given, bad and bad[0]) if given else None
-    found = _matched(plan, given, key, _Read(model.features, Z, table, own), decision_file, bad)
+    read = _Read(model.features, Z, table, own, tuple(missing_units(model.training, table)))
+    found = _matched(plan, given, key, read, decision_file, bad)
     if model.learned is None:
         return found
     learned = tuple(limit for limit in limits if limit.learned)
@@ -356,9 +363,12 @@ def _matched(
     rows = pair_rows(table, taken, key, bad)
     if not len(rows.contexts):
         none = "hold no rows" if not bad or not (bad[0] or bad[1]) else "hold no row to learn from"
-        raise InputError(f"{table.name} and {taken.table.name} {none}{_first(bad)}.")
+        raise InputError(
+            f"{table.name} and {taken.table.name} {none}{_most_frequent(table, taken, bad)}."
+        )
     whole = len(rows.contexts) == len(table)
     in_order = np.array_equal(rows.decisions, np.arange(len(taken)))
+    empty = [] if own is None else empty_limits(plan, limits, own, table.where, rows.contexts)
     own = own if whole or own is None else own[rows.contexts]
     return Dossier(
         plan,
@@ -375,16 +385,29 @@ def _matched(
         rows.decisions,
         tuple(unused(decisions, plan.variables, key)),
         tuple(_left_out(table, taken, key, bad)),
-        (*table.notes, *taken.table.notes, *read.notes),
+        (*table.notes, *taken.table.notes, *read.notes, *empty),
         None if whole else rows.contexts,
         len(table),
     )
 
 
-def _first(bad: tuple[Bad, Bad] | None) -> str:
-    """The first reason why rows were left out."""
-    reasons = [said for part in bad or () for said in part.values()]
-    return f": {reasons[0].rstrip('.')}" if reasons else ""
+def _most_frequent(table: Table, taken: DecisionTable, bad: tuple[Bad, Bad] | None) -> str:
+    """The reason why most rows were left out, with the first row that it concerns."""
+    names = (table.name, taken.table.name)
+    reasons = [
+        (n, said) for n, part in zip(names, bad or (), strict=False) for said in part.values()
+    ]
+    if not reasons:
+        return ""
+    alike = Counter((n, _kind(said)) for n, said in reasons)
+    kind, rows = alike.most_common(1)[0]
+    first = next(said for n, said in reasons if (n, _kind(said)) == kind)
+    return f": {kind[0]} has {count(rows, 'row')} such as this: {first.rstrip('.')}"
+
+
+def _kind(said: str) -> str:
+    """A reason without what differs from row to row: words in quotes, and numbers."""
+    return re.sub(r"\d+", "0", re.sub(r"(?<!column )'[^']*'", "''", said))
 
 
 def _left_out(
@@ -399,6 +422,6 @@ def _left_out(
         for row, said in sorted(bad[0].items())
     ]
     return found + [
-        Skipped(taken.where(row), said, taken.keys[row] if taken.keys else "")
+        Skipped(taken.where_bad(row), said, taken.keys[row] if taken.keys else "")
         for row, said in sorted(bad[1].items())
     ]

@@ -29,6 +29,9 @@ from .training import loss_of
 if TYPE_CHECKING:
     from ...fit import CoefficientIntervals
 
+FEWEST = 10
+"""Decisions that must leave a limit, and that must reach it, before intervals count it as moving;
+as in `coefficient_intervals`."""
 SENSITIVITY_SAMPLES = 200
 """Explained samples whose sensitivity is computed: one linear program each."""
 GUESSED = 10_000
@@ -68,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
     learn, held = _parts(model, dossier)
     facts: dict[str, Any] = {
         "training": model.training,
+        "same_tables": model.training.get("data") == fingerprint(dossier.tables),
+        "few": len(learn) if len(learn) < 2 * FEWEST else None,
         "all": verdict.plain(),
         "held": verdict.of(held).plain() if held.size else None,
         **dossier.plain_assumed(),
@@ -78,7 +83,8 @@ def run(args: argparse.Namespace) -> int:
     looked = np.flatnonzero(verdict.as_good)[:SENSITIVITY_SAMPLES]
     changes = stable_changes(dossier.plans[looked], costs[looked], dossier.decisions[looked])
     small = model.plan.problem.n_variables <= LARGEST and not model.plan.is_whole
-    sure = _coefficients(model, dossier, learn, args) if args.rounds and small else None
+    known = len(learn) >= 2 * FEWEST  # with fewer, every limit counts as nearly always reached
+    sure = _coefficients(model, dossier, learn, args) if args.rounds and small and known else None
     one = None
     if args.sample is not None:
         one = _one_sample(model, dossier, costs, verdict.as_good, args)

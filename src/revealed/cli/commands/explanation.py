@@ -22,10 +22,13 @@ from .words import words_for
 
 if TYPE_CHECKING:
     from ...fit import CoefficientIntervals
+    from ...optimality.identification import Identified
 
 CHANGES = 2
 """Entries of a cheaper decision that are shown, so that a line holds them."""
 
+TENTHS = 10
+"""Decisions from which on a tenth of them is one at least."""
 EFFECTS = 24
 """Effects that are shown: a list of a thousand is not read."""
 
@@ -96,11 +99,18 @@ def tell_all(explanation: Explanation, top: int) -> None:
     _tell_misses(explanation, top)
     _tell_sensitivity(explanation)
     if explanation.sure is not None:
-        _tell_coefficients(explanation.sure, explanation.model)
+        refitted = _refitted(explanation.sure, explanation)
+        _tell_coefficients(explanation.sure, explanation.model, refitted)
     elif explanation.model.plan.is_whole and explanation.rounds:
         tell(
             "Intervals",
             "none: how sure coefficients are has been measured for decisions with fractions only.",
+        )
+    elif explanation.facts["few"] is not None and explanation.rounds:
+        tell(
+            "Intervals",
+            f"none: {count(explanation.facts['few'], 'decision')} to learn from "
+            "are too few to tell which limits are always reached.",
         )
     if explanation.one is not None:
         _tell_one(explanation.one, explanation.model)
@@ -210,28 +220,38 @@ def _tell_sensitivity(explanation: Explanation) -> None:
         of = (
             f" that are at their bounds ({len(finite):,} of {len(explanation.changes):,} looked at)"
         )
+    tenths = (
+        f"; the most fragile tenth changes at {_short(max(low, 0.0))} or less, the firmest tenth "
+        f"only above {_short(high)}"
+    )
     tell(
         "Sensitivity",
         f"Half of the explained decisions{of} stay the {words.best} while no {words.cost} changes "
-        f"by more than {middle:.2g}; one in ten changes at {max(low, 0):.2g}, one in ten holds up "
-        f"to {high:.2g}. The margin of the fit was {margin:g}. --sample NAME shows the "
-        f"range of each {words.cost}.",
+        f"by more than {_short(middle)}{tenths if finite.size >= TENTHS else ''}. The margin "
+        f"of the fit was {margin:g}. --sample NAME shows the range of each {words.cost}.",
     )
 
 
-def _tell_coefficients(sure: CoefficientIntervals, model: FittedModel) -> None:
-    tell("Intervals", sure.sentence)
+def _short(value: float) -> str:
+    """Two figures: 120, where `.2g` alone says 1.2e+02."""
+    return f"{float(f'{value:.2g}'):g}"
+
+
+def _tell_coefficients(sure: CoefficientIntervals, model: FittedModel, refitted: str = "") -> None:
+    tell("Intervals", f"{sure.sentence} {refitted}".rstrip())
     for line in _withheld(sure, model):
         tell("", line)
     if not sure.has_interval.any():
         return
+    total = int(sure.has_interval.sum())
     firsts = [f"{f.name}={f.levels[0]}" for f in model.features.features if len(f.levels) > 1]
-    instead = f", or of a word in place of {listed(firsts)}" if firsts else ""
+    instead = f", or a word in place of {listed(firsts)}" if firsts else ""
     tell(
         "",
-        f"{int(sure.clear.sum()):,} leave out 0. What makes which variable "
-        f"{words_for(model.plan).moved}, against its alternatives: the effect of one standard "
-        f"deviation of a number{instead}:",
+        f"{int(sure.clear.sum()):,} of {total:,} intervals exclude 0 (about "
+        f"{(1.0 - sure.level) * total:.0f} would by chance). These make a variable "
+        f"{words_for(model.plan).moved}, against its alternatives: one standard deviation of a "
+        f"number{instead}:",
     )
     rows = _clearest(sure, model)
     shown = sorted(sorted(rows, key=lambda row: -abs(row[0]))[:EFFECTS], key=rows.index)
@@ -247,32 +267,14 @@ def _tell_coefficients(sure: CoefficientIntervals, model: FittedModel) -> None:
 def _withheld(sure: CoefficientIntervals, model: FittedModel) -> list[str]:
     """What was taken out of the coefficients, and which have no interval, with the reason."""
     known, plan, lines = sure.identified, model.plan, []
-    costs = words_for(plan).costs
     if known.n_unknown:
-        # Rows and bounds that all but a few decisions reach count as always reached here.
-        parts = [
-            part
-            for part, there in (
-                ("equalities", known.n_lines > len(known.fixed)),
-                (
-                    f"limits nearly always reached ({_some(plan.inequalities, known.reached)})",
-                    known.reached.size,
-                ),
-                (
-                    f"variables nearly always at one bound ({_some(plan.variables, known.still)})",
-                    known.still.size,
-                ),
-                (
-                    f"variables without a choice ({_some(plan.variables, known.fixed)})",
-                    known.fixed.size,
-                ),
-            )
-            if there
-        ]
+        parts = _unlearned(known, plan)
+        one = len(parts) == 1 and " are " not in parts[0]
         lines.append(
             f"Of {known.n} directions of {words_for(plan).cost} these decisions identify "
-            f"{known.n_identified}. What {' and '.join(parts)} leave open is taken out of all "
-            f"{costs}; compare them with one another."
+            f"{known.n_identified}. {'; '.join(parts)}, so {'its' if one else 'their'} own worth "
+            f"cannot be learned. It has been removed from every {words_for(plan).cost}; only "
+            "differences mean anything."
         )
     hidden = np.flatnonzero(~known.entries)
     if hidden.size:
@@ -284,6 +286,36 @@ def _withheld(sure: CoefficientIntervals, model: FittedModel) -> list[str]:
             "row, or made of other features)."
         )
     return lines
+
+
+def _unlearned(known: Identified, plan: Plan) -> list[str]:
+    """What decisions do not identify the worth of, and why. Rows and bounds that all but a few
+    decisions reach count as always reached here."""
+    used_up = known.reached[plan.row_sign[known.reached] > 0]
+    met = np.setdiff1d(known.reached, used_up)
+    parts = ["The equalities always hold"] if known.n_lines > len(known.fixed) else []
+    for names, index, what in (
+        (plan.inequalities, used_up, "nearly always used up"),
+        (plan.inequalities, met, "nearly always met exactly"),
+        (plan.variables, known.still, "nearly always at the same bound"),
+        (plan.variables, known.fixed, "fixed by the plan"),
+    ):
+        if index.size:
+            parts.append(f"{_some(names, index)} {'is' if index.size == 1 else 'are'} {what}")
+    return parts
+
+
+def _refitted(sure: CoefficientIntervals, explanation: Explanation) -> str:
+    """Which fit intervals are of."""
+    ridge = explanation.model.training.get("ridge")
+    own = float(ridge) if isinstance(ridge, int | float) else sure.ridge
+    tables = "" if explanation.facts["same_tables"] else ", to these tables and not the model's,"
+    if own > sure.ridge * (1 + 1e-9):
+        return (
+            f"The refits{tables} have a ridge of {sure.ridge:.2g}; the model's own, {own:.2g}, "
+            "pulls coefficients toward 0 by as much as they are uncertain."
+        )
+    return f"The refits{tables} have the model's ridge of {sure.ridge:.2g}."
 
 
 def _some(names: Sequence[str], index: np.ndarray) -> str:

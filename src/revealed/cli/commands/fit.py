@@ -18,7 +18,7 @@ from .baselines import baselines
 from .cleaning import cleaned
 from .dossier import Dossier, add_files, plans_at, read_dossier
 from .explanation import tell_whole, tell_without_decision
-from .headline import tell_baselines, tell_figures
+from .headline import tell_baselines, tell_figures, unconvincing
 from .judging import fingerprint, judge
 from .large import add_large, fit_large, is_large
 from .options import number, signed, whole
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     how = reading_of(args)
     dossier = read_dossier(args)
     unknown = find_unknown(dossier.plan, args.unknown_limit, dossier.limits)
-    dossier, half_unit, _ = cleaned(dossier.opened(unknown), how, vertices=not unknown)
+    dossier, half_unit, _, warning = cleaned(dossier.opened(unknown), how, vertices=not unknown)
     if args.max_iter is None:
         args.max_iter = WHOLE_EVALUATIONS if dossier.plan.is_whole else EVALUATIONS
     learn, held = dossier.split(args.holdout, args.seed)
@@ -147,6 +147,7 @@ def run(args: argparse.Namespace) -> int:
     facts["angles"] = angles_of(model, dossier, held, args.seed)
     facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])
     save_model(model, args.out)
+    facts["warnings"] = [*([warning] if warning else []), *unconvincing(facts)]
     if args.json:
         output = {"model": str(args.out), "replaced": replaced, "limits": dossier.plain_limits()}
         tell_json(output | dossier.plain_assumed() | facts)
@@ -202,10 +203,13 @@ def _tell(
         f"{facts['seconds']:.1f} s{_questions(facts)}. {facts['certificate']}",
     )
     if not facts["converged"]:
-        tell("", f"Allow more with --max-iter {max(2 * args.max_iter, 1)}.")
+        usual = WHOLE_EVALUATIONS if plan.is_whole else EVALUATIONS
+        tell("", f"Allow more with --max-iter {max(usual, 4 * args.max_iter)}.")
     for heading, name in (("Seen", "seen"), ("Held out", "held")):
         tell_figures(heading, facts[name], words_for(plan))
     tell_baselines(facts["baselines"], words_for(plan))
+    for warning in facts["warnings"]:
+        tell("Warning", warning)
     words = words_for(plan)
     empty = facts["seen"]["without_decision"] + facts["held"]["without_decision"]
     tell_without_decision(empty, words.costs, words.endless)

@@ -36,7 +36,7 @@ def _extra(share: float, words: Words) -> str:
 
 
 def tell_baselines(baselines: dict[str, Any], words: Words) -> None:
-    """What the model must beat."""
+    """What the model must beat, in the same figures on the same samples."""
     parts = []
     for name, what in (
         ("most_frequent", "Always the most frequent decision"),
@@ -44,13 +44,30 @@ def tell_baselines(baselines: dict[str, Any], words: Words) -> None:
     ):
         figures = baselines[name]
         said = f"{what}: {percent(figures['repeated_share'])} repeated exactly"
-        if figures["extra_cost"] is not None:
-            said += f", {_extra(figures['extra_cost'], words).split(' than')[0]}"
-            said = said.replace(", cost ", ", costs ").replace(", are worth", ", worth")
         if figures["infeasible"]:
             said += f" (breaks the plan on {percent(figures['infeasible'] / baselines['samples'])})"
+        if figures.get("own_extra_cost") is not None:
+            own = _extra(figures["own_extra_cost"], words).replace("the learned", "these")
+            said += f"; the observed decisions {own}"
         parts.append(said)
     tell("Baselines", f"{'. '.join(parts)}.")
+
+
+def unconvincing(facts: dict[str, Any]) -> list[str]:
+    """A warning where the model repeats no more decisions than a baseline does."""
+    held = facts["held"]["samples"] > 0
+    own, others = facts["held" if held else "seen"], facts["baselines"]
+    baselines = (others[name] for name in ("most_frequent", "no_context"))
+    best = max((figures["repeated"], figures["near"]) for figures in baselines)
+    if own["repeated"] == own["samples"] or (own["repeated"], own["near"]) > best:
+        return []
+    rows = "held-out decisions" if held else "decisions that it learned from"
+    return [
+        f"The model does not beat the baselines: it repeats {own['repeated']:,} of "
+        f"{own['samples']:,} {rows}, the better baseline {best[0]:,}. Nothing shows that the "
+        "contexts explain the decisions: check that each row belongs to its decision, and that "
+        "the columns hold what the decisions depend on."
+    ]
 
 
 def fine(share: float) -> str:

@@ -12,7 +12,9 @@ from ..._common.words import count
 from ...errors import InputError
 from ...metrics.sameness import SAME
 from ...problems.solution import SolveStatus
-from ..plans import Plan, read_limits
+from ..doctor.finding import some
+from ..plans import Plan, empty_limits, read_limits
+from ..store import FittedModel
 from ..tables import Bad, Skipped, Table
 from .deciding import Decided, decide
 from .explanation import tell_without_decision
@@ -20,7 +22,7 @@ from .headline import fine
 from .large import many_files, predict_large
 from .options import number, seconds
 from .ranges import Outside, far_outside
-from .reading import refuse_other_units
+from .reading import missing_units, refuse_other_units
 from .robust import cone_of, plain_cone
 from .telling import tell, tell_json
 from .words import Words, words_for
@@ -98,14 +100,14 @@ def run(args: argparse.Namespace) -> int:
         limits = model.limits_at(Z, limits)
     good = np.setdiff1d(np.arange(len(Z)), [*(bad or ())])
     costs = model.costs(Z[good])
-    values, missing, impossible, broken = costs * model.plan.sign, 0, 0, 0
-    open_ = Open()
+    values, missing, broken = costs * model.plan.sign, 0, 0
+    impossible, open_ = np.zeros(0, int), Open()
     if not args.costs:
         problem = model.plan_of(None if limits is None else limits[good]).problem
         found = decide(problem, costs, quiet=args.json, seconds=args.time_limit, cone=cone)
-        values, open_ = found.decisions, Open.of(found)
+        values, open_ = without_last_bits(found.decisions), Open.of(found)
         missing = int(np.isnan(values).any(axis=1).sum())
-        impossible = int((found.status == SolveStatus.INFEASIBLE).sum())
+        impossible = good[found.status == SolveStatus.INFEASIBLE]
         broken = _fractions(model.plan, values)
     key = None
     if model.key is not None and model.key in table.text:
@@ -119,6 +121,7 @@ def run(args: argparse.Namespace) -> int:
         for o in far_outside(model.features, Z[good], model.training)
     ]
     unseen = model.features.unseen_parts(table)
+    notes = _assumed(model, table, limits, good)
     if args.json:
         tell_json(
             {
@@ -126,12 +129,13 @@ def run(args: argparse.Namespace) -> int:
                 "rows": len(Z),
                 "robust": None if cone is None else plain_cone(cone),
                 "without_decision": missing,
-                "impossible": impossible,
+                "impossible": len(impossible),
+                "impossible_rows": [_named(table, model.key, row) for row in impossible],
                 "with_fractions": broken,
                 "whole": model.plan.is_whole,
                 "unproved": open_.unproved,
                 "stopped": open_.stopped,
-                "assumed": list(table.notes),
+                "assumed": notes,
                 "skipped": [row.plain() for row in skipped],
                 "extrapolated": [o._asdict() | {"place": table.where(o.row)} for o in outside],
                 "unseen": unseen,
@@ -144,13 +148,26 @@ def run(args: argparse.Namespace) -> int:
         )
         if cone is not None:
             tell("Robust", cone.statement)
-        for note in table.notes:
+        for note in notes:
             tell("Assumed", note)
         _tell_skipped(skipped)
         _tell_outside(table, outside, unseen)
         _tell_open(open_, words_for(model.plan))
-        _tell_decisions(model.plan, missing - open_.stopped, impossible, broken)
+        names = [_named(table, model.key, row) for row in impossible]
+        _tell_decisions(model.plan, missing - open_.stopped, names, broken)
     return 1 if missing or open_.unproved else 0
+
+
+def without_last_bits(decisions: np.ndarray) -> np.ndarray:
+    """Decisions (B, n) to 12 figures: 754.4 where a solver's last bits make 754.4000000000001."""
+    size = np.abs(decisions)
+    known = np.isfinite(decisions) & (size > 0)
+    places = 11 - np.floor(np.log10(size, where=known, out=np.zeros_like(size)))
+    unit = 10.0 ** np.clip(places, -300, 300)
+    exact = unit >= 1.0  # a negative power of ten is no number in binary
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.where(exact, np.round(decisions * unit) / unit, decisions)
+    return np.where(known & np.isfinite(rounded), rounded, decisions)
 
 
 def _tell_skipped(skipped: list[Skipped]) -> None:
@@ -181,6 +198,22 @@ def _tell_outside(table: Table, outside: list[Outside], unseen: dict[str, int]) 
             "Warning",
             f"{word} was never seen; {count(rows, 'row')} with it count as average ones.",
         )
+
+
+def _assumed(
+    model: FittedModel, table: Table, limits: np.ndarray | None, good: np.ndarray
+) -> list[str]:
+    """What was assumed about the contexts: how they are written, and what empty cells count as."""
+    notes = [*table.notes, *missing_units(model.training, table)]
+    if limits is not None:
+        notes += empty_limits(model.plan, model.limits, limits, table.where, good)
+    return notes
+
+
+def _named(table: Table, key: str | None, row: int) -> str:
+    """A row as people call it, with its place."""
+    word = table.text[key][row] if key in table.text else ""
+    return f"{table.where(row)}{f' ({word})' if word else ''}"
 
 
 class Open(NamedTuple):
@@ -220,13 +253,14 @@ def _tell_open(open_: Open, words: Words) -> None:
         )
 
 
-def _tell_decisions(plan: Plan, missing: int, impossible: int, broken: int) -> None:
+def _tell_decisions(plan: Plan, missing: int, impossible: list[str], broken: int) -> None:
     words = words_for(plan)
-    tell_without_decision(missing - impossible, words.costs, words.endless)
+    tell_without_decision(missing - len(impossible), words.costs, words.endless)
     if impossible:
         tell(
             "Note",
-            f"{count(impossible, 'context has', 'contexts have')} limits that no decision meets.",
+            f"{count(len(impossible), 'context has', 'contexts have')} limits that no decision "
+            f"meets: {some(impossible)}.",
         )
     if missing > 0:
         tell("", "Their rows are empty.")

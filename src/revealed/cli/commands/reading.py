@@ -126,6 +126,25 @@ def refuse_other_units(training: dict[str, Any], table: Table) -> None:
             )
 
 
+def missing_units(training: dict[str, Any], table: Table) -> list[str]:
+    """What is assumed of columns without a unit where the model has learned from one."""
+    kept = training.get("units")
+    kept = kept if isinstance(kept, dict) else {}
+    bare = [
+        (column, unit)
+        for column, unit in kept.items()
+        if column in table.columns
+        and column not in table.units
+        and isinstance(unit, str)
+        and table.filled_cells.get(column) != len(table)  # else there is no number
+    ]
+    return [
+        f"{table.name}: {column} has no unit; it is taken to be in {plain_name(unit)}, as in the "
+        "fit."
+        for column, unit in bare
+    ]
+
+
 def _stored_tolerance(tol: Any) -> Any:
     """A tolerance from a file: a number, numbers, or "auto" for anything else."""
     numbers = tol if isinstance(tol, list) else [tol]

@@ -12,6 +12,7 @@ from .identification import check_identification
 from .limits import check_limits
 from .repetition import check_repetition
 from .suspicions import check_suspicions
+from .unknown import check_unknown
 from .whole import check_whole
 
 __all__ = ["CHECKS", "Case", "Finding", "Severity", "examine"]
@@ -19,6 +20,8 @@ __all__ = ["CHECKS", "Case", "Finding", "Severity", "examine"]
 _ORDER = list(Severity)
 
 
+OF_MOST = frozenset({check_decisions})
+"""Checks of feasible decisions that are silent where half of all are not: the cause comes first."""
 CHECKS = (
     check_whole,
     check_decisions,
@@ -26,6 +29,7 @@ CHECKS = (
     check_contexts,
     check_suspicions,
     check_identification,
+    check_unknown,
 )
 
 
@@ -33,7 +37,8 @@ def examine(case: Case, step: Callable[[int], None] = lambda k: None) -> list[Fi
     """All findings, the worst first; `step` is called after every check."""
     feasible, found = check_feasibility(case)
     found = [*check_limits(case, feasible), *found]  # the cause before what comes of it
+    few = 2 * feasible.sum() <= len(feasible)
     for k, check in enumerate(CHECKS):
-        found += check(case, feasible)
+        found += [] if few and check in OF_MOST else check(case, feasible)
         step(k + 1)
     return sorted(found, key=lambda finding: _ORDER.index(finding.severity))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._common.words import count
-from .finding import Case, Finding, Severity, some
+from .finding import SHOWN, Case, Finding, Severity, some
 
 FAR = 30.0
 """Distances from the median, in units of the usual distance, at which a value is far off."""
@@ -32,44 +32,106 @@ def _constant(case: Case, Z: np.ndarray) -> list[Finding]:
             "constant-feature",
             f"{count(len(names), 'column of the contexts is', 'columns of the contexts are')} the "
             f"same in every row: {some(names)}.",
-            f"Leave {'it' if len(names) == 1 else 'them'} out with --ignore, or look why nothing "
-            "changes there.",
+            f"Leave {'it' if len(names) == 1 else 'them'} out with {option}, or look why nothing "
+            "changes there."
+            if (option := case.ignoring(names))
+            else "Nothing to do: all days are of one kind there, and costs cannot depend on it.",
             details={"columns": names},
         )
     ]
 
 
 def _dependent(case: Case, Z: np.ndarray) -> list[Finding]:
-    """Columns that follow from others."""
+    """Columns that another one says too, then those that follow from several others together."""
     unit = Z / np.where(Z.any(axis=0), np.abs(Z).max(axis=0), 1.0)
     centered = unit - unit.mean(axis=0)
     size = np.linalg.norm(centered, axis=0)
     live = np.flatnonzero(size > 1e-12 * len(Z) ** 0.5)
     if len(live) < 2 or len(Z) <= len(live):
         return []
-    unit = centered[:, live] / size[live]
-    basis = np.zeros((len(Z), 0))
-    dependent = []
-    for place, k in enumerate(live):
-        rest = unit[:, place] - basis @ (basis.T @ unit[:, place])
+    centered[:, live] /= size[live]
+    if not _following(centered, live):
+        return []
+    parts = _parts(case, set(live.tolist()))
+    twice = _repeated(case, centered, parts)
+    found = [_said_twice(case, twice)] if twice else []
+    rest = [k for name, columns in parts.items() if name not in twice for k in columns]
+    follows = [case.feature_names[k] for k in _following(centered, np.sort(rest))]
+    if follows:
+        option = case.ignoring(follows)
+        found.append(
+            Finding(
+                Severity.WARNING,
+                "dependent-features",
+                f"{count(len(follows), 'feature follows', 'features follow')} from several others "
+                f"together: {some(follows)}.",
+                "Predictions are the same with or without them, but their coefficients cannot be "
+                "separated: read nothing into single ones"
+                + (f", or leave their columns out with {option}." if option else "."),
+                details={"columns": follows},
+            )
+        )
+    return found
+
+
+def _following(columns: np.ndarray, order: np.ndarray) -> list[int]:
+    """Of columns of length 1, in this order, those that follow from the ones before."""
+    basis = np.zeros((len(columns), 0))
+    found = []
+    for k in order:
+        rest = columns[:, k] - basis @ (basis.T @ columns[:, k])
         length = np.linalg.norm(rest)
         if length <= 1e-8:
-            dependent.append(case.feature_names[k])
+            found.append(int(k))
         else:
             basis = np.column_stack([basis, rest / length])
-    if not dependent:
-        return []
-    return [
-        Finding(
-            Severity.WARNING,
-            "dependent-features",
-            f"{count(len(dependent), 'column follows', 'columns follow')} from the columns before: "
-            f"{some(dependent)}.",
-            "Predictions are the same with or without it, but coefficients of columns that say the "
-            "same cannot be separated. Leave it out with --ignore.",
-            details={"columns": dependent},
-        )
-    ]
+    return found
+
+
+def _parts(case: Case, live: set[int]) -> dict[str, list[int]]:
+    """Of every number and category, in the order of the table, which columns are its own."""
+    of = {f"{name}={word}": name for name, words in case.words.items() for word in words}
+    parts: dict[str, list[int]] = {}
+    for k, feature in enumerate(case.feature_names):
+        if k in live:
+            parts.setdefault(of.get(feature, feature), []).append(k)
+    return parts
+
+
+def _repeated(case: Case, columns: np.ndarray, parts: dict[str, list[int]]) -> dict[str, str]:
+    """Columns of the table that say nothing beyond one other: an earlier one, or a part of a date,
+    which no option leaves out alone."""
+    twice: dict[str, str] = {}
+    dates = {name for name, own in parts.items() if _column(case, own) in case.dates}
+    names = list(parts)
+    for place, name in enumerate(names):
+        if name in dates:
+            continue
+        for other in [o for o in names if o != name and (o in dates or o in names[:place])]:
+            span, own = columns[:, parts[other]], columns[:, parts[name]]
+            rest = own - span @ (np.linalg.pinv(span) @ own)
+            if other not in twice and np.linalg.norm(rest, axis=0).max() <= 1e-8:
+                twice[name] = other
+                break
+    return twice
+
+
+def _column(case: Case, own: list[int]) -> str:
+    return case.column(case.feature_names[own[0]])
+
+
+def _said_twice(case: Case, twice: dict[str, str]) -> Finding:
+    pairs, names = list(twice.items())[:SHOWN], list(twice)
+    said = "; ".join(f"{name} repeats what {other} says" for name, other in pairs)
+    more = len(twice) - len(pairs)
+    return Finding(
+        Severity.WARNING,
+        "dependent-features",
+        f"{said}{f'; and {more:,} more' if more else ''}.",
+        f"Use {case.ignoring(names[:SHOWN])}{' and so on' if more else ''}: predictions stay the "
+        "same, and the coefficients of what is left are its own.",
+        details={"columns": names, "repeats": twice},
+    )
 
 
 def _few(case: Case, Z: np.ndarray) -> list[Finding]:

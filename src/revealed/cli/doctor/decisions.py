@@ -45,10 +45,11 @@ def _nearly(case: Case, sets: OptimalitySet, rows: np.ndarray) -> list[Finding]:
             Severity.WARNING,
             "nearly",
             f"{count(len(order), 'decision has', 'decisions have')} entries or rows within "
-            f"{100 * case.tol:g} of a bound that are not counted as at it: "
-            f"{some(case.named(order))}. A solver's rounding, or a real small amount?",
-            "If it is rounding, say how much with --tol (half a unit of the last digit); otherwise "
-            "nothing needs to be done.",
+            f"{100 * case.tol:.1%} of a limit (of its size) that do not count as at it, which "
+            f"takes {case.tol:.3%}: {some(case.named(order))}. A solver's tolerance, or a real "
+            "small amount?",
+            "If the limit was meant, write it into these rows; if the amount is real, nothing "
+            "needs to be done.",
             case.named(order),
         )
     ]
@@ -73,7 +74,8 @@ def _vertices(case: Case, sets: OptimalitySet, rows: np.ndarray) -> list[Finding
                 "make such a decision optimal, and a solver will return a corner instead.",
                 "Expect the model to explain these but not to repeat them. If they were rounded, "
                 "give half a unit of their last digit with --tol; if they are averages or "
-                "compromises, leave them out or give them less weight.",
+                "compromises, remove these rows from the table of decisions and leave out their "
+                "contexts with --skip-bad.",
                 case.named(between),
             )
         )

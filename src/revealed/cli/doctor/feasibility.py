@@ -6,7 +6,8 @@ import numpy as np
 
 from ..._common.words import apart, count
 from ...metrics.sameness import SAME
-from ...problems.linear import LinearProgram, constraint_gaps
+from ...optimality.precision import precision_of
+from ...problems.linear import LinearProgram, constraint_gaps, row_scale, unit_of
 from ...problems.solution import SolveStatus
 from ..plans import Plan
 from .finding import Case, Finding, Severity, some
@@ -16,6 +17,8 @@ FACTORS = (1000.0, 100.0, 60.0, 24.0, 10.0, 12.0, 2.20462)
 """Mixed-up units: thousands, per cent, minutes, hours, tens, months, pounds."""
 LISTED = 100
 """Decisions of which it is said what they break."""
+ALIKE = 3
+"""Different decisions from which on a swap of columns that explains them is no accident."""
 TRIAL_S = 10.0
 """Seconds in which it must turn out that a plan cannot be satisfied."""
 SWAPS = 120
@@ -32,21 +35,24 @@ def check_feasibility(case: Case) -> tuple[np.ndarray, list[Finding]]:
         return feasible, []
     worst = bad[np.argsort(-violation[bad], kind="stable")]
     found = []
-    for cause in (_impossible, _other_units, _column_units, _swapped):
+    unit = _rounding(case, worst)
+    slips = (_other_units, _column_units, _swapped) if unit is None else ()
+    for cause in (_impossible, *slips):
         finding = cause(case, worst)
         if finding is not None:
             found.append(finding)
-    return feasible, [*found, _infeasible(case, worst, violation)]
+    return feasible, [*found, _infeasible(case, worst, violation, unit)]
 
 
-def _infeasible(case: Case, worst: np.ndarray, violation: np.ndarray) -> Finding:
+def _infeasible(
+    case: Case, worst: np.ndarray, violation: np.ndarray, unit: float | None
+) -> Finding:
     lines = [broken_constraint(case.plan[[b]], case.decisions[b]) for b in worst[:LISTED]]
     b = int(worst[0])
     what = (
         f"{count(len(worst), 'decision breaks', 'decisions break')} the constraints: "
         f"{some(case.named(worst))}. The worst, {case.samples[b]}: {lines[0]}."
     )
-    slight = float(violation[worst].max()) < 1e-2
     files = "decisions and plan" if case.limits is None else "decisions, plan and limits"
     ways = "`revealed fit` leaves them out with --infeasible skip" + (
         "."
@@ -54,9 +60,9 @@ def _infeasible(case: Case, worst: np.ndarray, violation: np.ndarray) -> Finding
         else ", and takes the nearest decisions that obey with --infeasible repair."
     )
     advice = (
-        "The gaps are slight. If the decisions were rounded, give half a unit of their last digit "
-        f"with --tol, such as 0.005 for two decimals; otherwise {ways}"
-        if slight
+        "No gap is larger than the digits of the decisions leave room for: if they were rounded, "
+        f"say so with --tol {unit:g}; otherwise {ways}"
+        if unit is not None
         else f"Correct these rows; check that {files} are of the same time and in the same units. "
         f"{ways}"
     )
@@ -65,6 +71,25 @@ def _infeasible(case: Case, worst: np.ndarray, violation: np.ndarray) -> Finding
         "violation": float(violation[b]),
     }
     return Finding(Severity.ERROR, "infeasible", what, advice, case.named(worst), details)
+
+
+def _rounding(case: Case, bad: np.ndarray) -> float | None:
+    """Half a unit of the last digit of the decisions, where that alone may explain every gap."""
+    problem, X = case.plan[bad].rows, case.decisions[bad]
+    found = precision_of(case.plan.rows, case.decisions)
+    if found is None or found.half_unit.ndim > 1:
+        return None
+    gaps = constraint_gaps(problem, X)
+    unit, half = unit_of(problem, X), found.half_unit * (1.0 + 1e-6)
+    rows = (problem.eq_rows, problem.ub_rows)
+    allowed = [
+        part.magnitude.times(half[None]) / row_scale(part, b, X, unit)
+        for part, b in zip(rows, (problem.b_eq, problem.b_ub), strict=True)
+    ]
+    allowed += [half / (unit + np.abs(bound)) for bound in (problem.lb, problem.ub)]
+    pairs = zip(gaps, allowed, strict=True)
+    explained = all((gap <= np.maximum(room, case.tol)).all() for gap, room in pairs)
+    return float(found.half_unit.max()) if explained else None
 
 
 def broken_constraint(plan: Plan, decision: np.ndarray) -> str:
@@ -177,15 +202,22 @@ def _mends(problem: LinearProgram, X: np.ndarray, changed: np.ndarray, tol: floa
 
 
 def _swapped(case: Case, bad: np.ndarray) -> Finding | None:
-    """A pair of columns whose exchange makes the infeasible decisions feasible."""
+    """A pair of columns whose exchange makes several infeasible decisions feasible, and none of
+    the others infeasible: of a single decision, some exchange nearly always does the first."""
     problem, n = case.plan[bad[:20]].rows, case.plan.problem.n_variables
-    if n > SWAPS:
+    if n > SWAPS or len(np.unique(case.decisions[bad], axis=0)) < ALIKE:
         return None
+    good = np.setdiff1d(np.arange(len(case.decisions)), bad)
+    good = good[np.linspace(0, len(good) - 1, min(len(good), LISTED)).astype(int)]
     sample = case.decisions[bad[:20]]
     for i, j in _suspects(problem, sample, case.tol):
         changed = sample.copy()
         changed[:, [i, j]] = changed[:, [j, i]]
         if not (np.asarray(problem.constraint_violation(changed)) <= case.tol).all():
+            continue
+        others = case.decisions[good]
+        others[:, [i, j]] = others[:, [j, i]]
+        if not (np.asarray(case.plan[good].rows.constraint_violation(others)) <= case.tol).all():
             continue
         names = case.plan.variables
         return Finding(

@@ -5,6 +5,7 @@ Letters: B samples, n variables, d features.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -74,6 +75,11 @@ class Case:
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Of every category among the features its words; each but the first has a feature of its
     own."""
+    columns: dict[str, str] = field(default_factory=dict)
+    """Of every feature that is not a column of the table itself the column that it is read from: of
+    `Weekday=Mon` it is `Weekday`."""
+    dates: frozenset[str] = frozenset()
+    """Columns of dates whose parts are features."""
     limits: np.ndarray | None = None
     """(B, k) numbers of the plan that every sample has its own of; None where there are none."""
 
@@ -99,6 +105,18 @@ class Case:
             counts = {w: int(self.features[:, place[f"{name}={w}"]].sum()) for w in words[1:]}
             shown[name] = {words[0]: len(self.features) - sum(counts.values()), **counts}
         return shown
+
+    def column(self, feature: str) -> str:
+        """The column of the table that a feature is read from."""
+        return self.columns.get(feature, feature)
+
+    def ignoring(self, features: Sequence[str]) -> str:
+        """The options that leave the columns of features out; empty where these are parts of dates,
+        which no option leaves out alone."""
+        columns = [
+            name for name in dict.fromkeys(map(self.column, features)) if name not in self.dates
+        ]
+        return " ".join(f"--ignore {shlex.quote(name)}" for name in columns)
 
     def named(self, rows: np.ndarray) -> tuple[str, ...]:
         """What the samples in these rows are called."""

@@ -12,12 +12,15 @@ from ...optimality.identification import LARGEST, Identified, identified
 from ...optimality.sets import OptimalitySet
 from .finding import Case, Finding, Severity, some
 
+MOST = 0.9
+"""Share of the decisions that must obey the plan before something is said of every decision."""
+
 
 def check_identification(case: Case, feasible: np.ndarray) -> list[Finding]:
     """Findings about directions of cost."""
     found = _fixed(case)
     X = case.decisions[feasible]
-    if not len(X) or case.plan.problem.n_variables > LARGEST:
+    if not len(X) or len(X) < MOST * len(feasible) or case.plan.problem.n_variables > LARGEST:
         return found
     # Rows and bounds that all decisions reach leave the same directions open to whole ones.
     known = identified(OptimalitySet(case.plan[feasible].rows, X, 0.0, tol=case.tol))

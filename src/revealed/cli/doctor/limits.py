@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._common.words import count
+from ...optimality.precision import precision_of
 from ...problems.solution import SolveStatus
 from ..plans import Plan, limit_names
 from .finding import SHOWN, Case, Finding, Severity, some
@@ -23,6 +24,8 @@ LEAST, FEW = 3, 20
 """Rows from which on these are no accident."""
 LOOKED = 4_000
 """Rows that are looked at, and as many of those that break the plan."""
+MOST_NUMBERS = 4_000_000
+"""Of equalities beyond which it is not looked at what they fix."""
 TRIED, TRIAL_S = 100, 30.0
 """Samples whose limits are tried out, and seconds for that."""
 
@@ -55,7 +58,8 @@ def check_limits(case: Case, feasible: np.ndarray) -> list[Finding]:
     found = _followed(case, feasible)
     groups = [[f for f in found if f.broken == broken] for broken in (True, False)]
     moving = [_moving(group, len(feasible)) for group in groups if group]
-    return [*moving, *_named(case, {f.column for f in found})]
+    settled = _settled(case, feasible, {f.asked for f in found})
+    return [*moving, *settled, *_named(case, {f.column for f in found})]
 
 
 def _moving(found: list[Following], size: int) -> Finding:
@@ -69,13 +73,111 @@ def _moving(found: list[Following], size: int) -> Finding:
         f"{first.asked} equals the column {first.column} of the contexts in {first.rows:,} of "
         f"{first.of:,} rows{looked}: its limit changes from row to row, but the plan has one for "
         f"all ({first.planned:g})." + (f" The same holds for {some(others)}." if others else ""),
-        f"Say so: {options}{more}, here and in `revealed fit`.",
+        f"Say so with {options}{more}, to `revealed doctor` and `revealed fit`.",
         details={
             "row": first.asked,
             "column": first.column,
             "limits": [{"name": f.asked, "column": f.column} for f in found],
         },
     )
+
+
+class Settled(NamedTuple):
+    """A number that decisions keep to, and the plan has another."""
+
+    asked: str
+    value: float
+    rows: int
+    planned: float
+    broken: bool
+
+
+def _settled(case: Case, feasible: np.ndarray, known: set[str]) -> list[Finding]:
+    """Limits that decisions keep to at another number than that of the plan, the same in nearly all
+    rows that show it: an old plan, or a slip in it."""
+    found = [s for s in _constants(case, feasible) if s.asked not in known]
+    findings = []
+    for broken in (True, False):
+        group = [s for s in found if s.broken == broken]
+        if not group:
+            continue
+        said = [
+            f"{s.asked} is {s.value:.9g} in {s.rows:,} of {len(feasible):,} rows"
+            f"{'' if broken else ' and never beyond'}; the plan says {s.planned:.9g}"
+            for s in group[:SHOWN]
+        ]
+        more = f" The same holds for {len(group) - SHOWN:,} more." if len(group) > SHOWN else ""
+        findings.append(
+            Finding(
+                Severity.ERROR if broken else Severity.WARNING,
+                "other-limit",
+                f"{'. '.join(said)}.{more}",
+                "Correct the number in the model file if that is the true limit. A limit that is "
+                "reached teaches what it is worth to come near it; one that is too loose does not.",
+                details={"limits": [s._asdict() for s in group]},
+            )
+        )
+    return findings
+
+
+def _constants(case: Case, feasible: np.ndarray) -> Iterator[Settled]:
+    """Limits that are broken, or that nobody reaches, with the one number that decisions have."""
+    plan, X = case.plan, case.decisions
+    names, digits = limit_names(plan), precision_of(plan.rows, X)
+    half = 0.0 if digits is None else digits.half_unit
+    called = {at[0]: name for name, at in names.items() if len(at) == 1}
+    for part, value, own, beyond in _sides(plan, X):
+        off = beyond > case.tol * (1.0 + np.abs(own))
+        rounding = _moved_by(plan, part, np.broadcast_to(half, X.shape))
+        for i in map(int, np.flatnonzero(np.isfinite(own))):
+            if (part, i) in case.limited or (part, i) not in called:
+                continue
+            broken = int(off[:, i].sum()) >= LEAST
+            loose = part == "b_ub" and not off[:, i].any() and len(names[plan.inequalities[i]]) == 1
+            if not (broken or loose):
+                continue
+            looked = np.flatnonzero(off[:, i]) if broken else np.arange(len(X))
+            usual, rows = _usual(value[looked, i], case.tol)
+            close = abs(usual - own[i]) <= case.tol * (1.0 + abs(own[i])) + rounding[i]
+            if rows < (FOLLOWS if broken else ALWAYS) * len(looked) or close:
+                continue
+            found = Settled(called[part, i], usual, rows, float(own[i]), broken)
+            if broken or (rows >= FEW and _is_extreme(beyond[:, i]) and _has_choice(case, i)):
+                yield found
+
+
+def _moved_by(plan: Plan, part: str, half: np.ndarray) -> np.ndarray:
+    """(m,) by how much rounding (B, n) may move what decisions make of each entry of a vector."""
+    rows = {"b_eq": plan.rows.eq_rows, "b_ub": plan.rows.ub_rows}.get(part)
+    return (half if rows is None else rows.magnitude.times(half)).max(axis=0, initial=0.0)
+
+
+def _usual(values: np.ndarray, tol: float) -> tuple[float, int]:
+    """The number that is there most often, to within `tol`, and how often."""
+    middle = float(np.median(values))
+    near = np.abs(values - middle) <= tol * (1.0 + abs(middle))
+    return middle, int(near.sum())
+
+
+def _is_extreme(beyond: np.ndarray) -> bool:
+    """Whether no row comes nearer to its limit than most do."""
+    return bool(beyond.max() <= np.median(beyond) + 1e-5 * (1.0 + abs(np.median(beyond))))
+
+
+def _has_choice(case: Case, i: int) -> bool:
+    """Whether row i of the inequalities could have had another value: several of its variables
+    move, and the equalities do not fix it."""
+    problem, moves = case.plan.rows, np.ptp(case.decisions, axis=0) > case.tol
+    if problem.ub_rows.per_instance or problem.eq_rows.per_instance:
+        return False
+    row = problem.ub_rows.matrix(0)[[i]].toarray()[0, moves]
+    rows = problem.eq_rows.matrix(0)[:, np.flatnonzero(moves)].toarray()
+    if np.count_nonzero(row) < 2 or rows.size > MOST_NUMBERS:
+        return False
+    if not len(rows):
+        return True
+    rest = row - rows.T @ np.linalg.lstsq(rows.T, row, rcond=None)[0]
+    return bool(np.linalg.norm(rest) > 1e-8 * np.linalg.norm(row))
 
 
 def _followed(case: Case, feasible: np.ndarray) -> list[Following]:

@@ -78,11 +78,12 @@ def _conflicts(case: Case) -> list[Finding]:
 
 
 def _still(case: Case, feasible: np.ndarray) -> list[Finding]:
-    """Variables that are the same in every decision, or nearly every decision the same."""
+    """Variables that are the same in every decision, or nearly every decision the same; nothing
+    where half of the decisions break the plan, for the rest are no picture of all."""
     X = case.decisions[feasible]
-    if len(X) < 2:
+    if len(X) < 2 or 2 * len(X) <= len(feasible):
         return []
-    span = np.ptp(X, axis=0)
+    span = np.ptp(case.decisions, axis=0)
     choice = case.choice
     still = np.flatnonzero((span <= case.tol) & choice)
     found = []

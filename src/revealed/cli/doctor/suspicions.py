@@ -54,7 +54,7 @@ def _leaks(case: Case) -> list[Finding]:
             "leak",
             f"The column {column} of the contexts equals {variable} in the decisions: it says what "
             "was decided, which is not known beforehand.",
-            f"Leave it out with --ignore {column} unless it is known before the decision.",
+            f"Leave it out with {case.ignoring([column])} unless it is known before the decision.",
             details={"column": column, "variable": variable},
         )
         for column, variable in found
@@ -77,8 +77,8 @@ def _counters(case: Case) -> list[Finding]:
             "row-number",
             f"The column {case.feature_names[k]} only counts the rows, from "
             f"{case.features[0, k]:g} to {case.features[-1, k]:g}.",
-            f"Leave it out with --ignore {case.feature_names[k]} unless something grows with it: "
-            "new rows lie beyond all that was seen.",
+            f"Leave it out with {case.ignoring([case.feature_names[k]])} unless something grows "
+            "with it: new rows lie beyond all that was seen.",
             details={"column": case.feature_names[k]},
         )
         for k in counts
@@ -106,8 +106,8 @@ def _marks(case: Case) -> list[Finding]:
                     f"{count(len(rows), 'row has', 'rows have')} {mark:g} in the column {name}, "
                     f"all others lie between {rest.min():g} and {rest.max():g}: "
                     f"{some(case.named(rows))}. It looks like a mark for what is not known.",
-                    "Fill in what is known, or leave these rows or the column out; as a number it "
-                    "misleads.",
+                    "Empty these cells and fill them with --impute median, or leave the column out "
+                    f"with {case.ignoring([name])}; as a number it misleads.",
                     case.named(rows),
                     {"column": name, "mark": mark},
                 )
@@ -130,7 +130,8 @@ def _spellings(case: Case) -> list[Finding]:
                     "spelling",
                     f"The column {name} spells the same word in two ways: {shown}. Each is learned "
                     "as if it were something else.",
-                    "Write every word in one way.",
+                    f"Replace {twice[0][1]!r} by {twice[0][0]!r} in the file, or the other way "
+                    "round; no option does it.",
                     details={"column": name, "words": twice},
                 )
             )
@@ -148,7 +149,8 @@ def _words(case: Case) -> list[Finding]:
                     "missing-word",
                     f"{count(counts[word], 'row has', 'rows have')} {word!r} in the column "
                     f"{name}: it is learned from as a word like the others.",
-                    "Fill it in or leave these rows out if it means that something is missing.",
+                    "If it means that something is missing, fill it in, or empty these cells and "
+                    "use --impute or --skip-bad.",
                     details={"column": name, "word": word},
                 )
             )
@@ -160,8 +162,8 @@ def _words(case: Case) -> list[Finding]:
                     "rare-words",
                     f"The column {name} has {count(len(rare), 'word')} in fewer than {RARE} rows: "
                     f"{some(rare)}.",
-                    "Read nothing into their coefficients; put them together with a word that "
-                    "means much the same.",
+                    "Read nothing into their coefficients; or replace them in the file by a word "
+                    "that means much the same.",
                     details={"column": name, "words": rare},
                 )
             )

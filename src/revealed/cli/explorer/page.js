@@ -4,9 +4,11 @@ const state = { model: null, sample: null, answer: null, context: {}, shown: [],
 const WORDS = {
   cost: { one: "cost", all: "Predicted costs", costs: "costs", sign: "+", best: "cheapest", excess: "extra cost of the observed decision",
     near: "The next best decisions under the predicted costs, and what they would cost more.",
+    some: "Some decisions that cost little more under the predicted costs; there may be others between them.",
     endless: "No best decision: the total cost falls without limit", scale: "cheap to expensive, as predicted" },
   value: { one: "value", all: "Predicted values", costs: "values", sign: "−", best: "best", excess: "value that the observed decision leaves",
     near: "The next best decisions under the predicted values, and what they would be worth less.",
+    some: "Some decisions worth little less under the predicted values; there may be others between them.",
     endless: "No best decision: the total value grows without limit", scale: "worth little to worth much, as predicted" },
 };
 const words = () => WORDS[state.model.maximize ? "value" : "cost"];
@@ -207,7 +209,7 @@ function difference(decision) {
 }
 function showAlternatives() {
   const list = $("alternatives"), { answer, sample, model } = state;
-  $("near").textContent = words().near;
+  $("near").textContent = answer.alternatives_proved ? words().near : words().some;
   list.replaceChildren();
   answer.alternatives.forEach((other, place) => {
     const item = element("li", {}, element("b", {}, `${words().sign}${amount(Math.max(other.extra, 0))}  `), difference(other.decision));
@@ -220,7 +222,7 @@ function showAlternatives() {
     }
     list.append(item);
   });
-  if (!answer.alternatives.length) list.append(element("li", {}, "none was found"));
+  if (!answer.alternatives.length) list.append(element("li", {}, answer.alternatives_proved ? "there is no other corner" : "none was found"));
 }
 function showCosts() {
   const { model, sample, answer } = state;

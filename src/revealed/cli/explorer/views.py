@@ -12,20 +12,17 @@ import numpy as np
 from ...errors import InputError
 from ...metrics.sameness import SAME, alike
 from ...optimality.sets import OptimalitySet
-from ...problems.integer import IntegerProgram
-from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
 from ...projection import project
 from ..commands.deciding import decide
 from ..store import FittedModel, Samples
+from .alternatives import next_best
 from .controls import Controls
 from .places import drawing_of
 
 ALTERNATIVES = 5
-DECIDED_S, ALTERNATIVES_S = 10.0, 2.0
-"""Seconds after which nobody waits for a whole decision any more, or for its alternatives."""
-MOST_TRIED = 60
-"""Entries of a decision that are forbidden in turn to find its alternatives."""
+DECIDED_S = 10.0
+"""Seconds after which nobody waits for a whole decision any more."""
 
 
 class Explorer:
@@ -100,11 +97,19 @@ class Explorer:
             "stopped": status is SolveStatus.LIMIT,
             "impossible": status is SolveStatus.INFEASIBLE,
             "predicted": None if best is None else best.tolist(),
-            "alternatives": []
-            if problem is None or best is None
-            else _alternatives(problem, costs[0], best),
+            **self._alternatives(problem, costs[0], best),
         }
         return view if b is None else view | self._beside(costs, problem, best, b)
+
+    def _alternatives(
+        self, problem: Any, cost: np.ndarray, best: np.ndarray | None
+    ) -> dict[str, Any]:
+        """Other decisions, the best first, and whether these are proved to be the next best."""
+        if problem is None or best is None:
+            return {"alternatives": [], "alternatives_proved": False}
+        others = next_best(problem, cost, best, ALTERNATIVES, self.samples.decisions)
+        found = [{"decision": x.tolist(), "extra": extra} for x, extra in others.found]
+        return {"alternatives": found, "alternatives_proved": others.proved}
 
     def _beside(
         self, costs: np.ndarray, problem: Any, best: np.ndarray | None, b: int
@@ -136,53 +141,3 @@ class Explorer:
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(alike(one, other).all())
-
-
-def _alternatives(problem: Any, cost: np.ndarray, best: np.ndarray) -> list[dict[str, Any]]:
-    """The next best decisions: the optimum with one of its entries made dear, each in turn."""
-    if isinstance(problem, IntegerProgram):
-        return _ordered(_one_off(problem, cost, best), cost, best)
-    lower = np.atleast_2d(problem.lb)[0]
-    used = np.flatnonzero(np.abs(best - np.minimum(np.abs(lower), np.abs(best))) > SAME)
-    used = used[np.argsort(-np.abs(best[used]), kind="stable")][:MOST_TRIED]
-    if not used.size:
-        return []
-    dear = np.repeat(cost[None], len(used), axis=0)
-    dear[np.arange(len(used)), used] += 1e3 * (1.0 + np.abs(cost).max())
-    found = problem[np.zeros(len(used), int)].solve(dear)
-    return _ordered(np.asarray(found.x), cost, best)
-
-
-def _one_off(problem: IntegerProgram, cost: np.ndarray, best: np.ndarray) -> np.ndarray:
-    """(K, n) the best decisions with one whole entry below or above what it is in the best of all,
-    each in turn; NaN where there is none, or none was proved in time. The second best of all that
-    differ in a whole entry is among them."""
-    rows = problem.relaxation
-    lb, ub = (np.broadcast_to(np.atleast_2d(bound)[0], best.shape) for bound in (rows.lb, rows.ub))
-    whole = np.flatnonzero(problem.integer)
-    turns = [(j, -1.0) for j in whole if best[j] - 1.0 >= lb[j]]
-    turns += [(j, 1.0) for j in whole if best[j] + 1.0 <= ub[j]]
-    size = min(len(turns), 2 * MOST_TRIED)
-    low, high = np.tile(lb, (size, 1)), np.tile(ub, (size, 1))
-    for k, (j, way) in enumerate(turns[:size]):
-        side = high if way < 0 else low
-        side[k, j] = best[j] + way
-    if not size:
-        return np.empty((0, len(best)))
-    sides = [np.atleast_2d(part)[0] for part in (rows.b_eq, rows.b_ub)]
-    turned = LinearProgram(rows.A_eq, sides[0], rows.A_ub, sides[1], low, high)
-    branches = IntegerProgram.of(turned, problem.integer)
-    answer = branches.solve(np.tile(cost, (size, 1)), time_limit=ALTERNATIVES_S)
-    return np.asarray(answer.x)
-
-
-def _ordered(decisions: np.ndarray, cost: np.ndarray, best: np.ndarray) -> list[dict[str, Any]]:
-    """Those (K, n) that differ from the best one and from each other, the nearest in cost first."""
-    kept: dict[bytes, dict[str, Any]] = {}
-    for x in decisions:
-        if np.isfinite(x).all() and not _same(x, best):
-            extra = float(cost @ (x - best))
-            kept.setdefault(
-                (np.round(x, 6) + 0.0).tobytes(), {"decision": x.tolist(), "extra": extra}
-            )
-    return sorted(kept.values(), key=lambda item: item["extra"])[:ALTERNATIVES]

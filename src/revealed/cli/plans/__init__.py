@@ -3,6 +3,7 @@
 from .catalogue import from_catalogue
 from .limits import (
     Limit,
+    empty_limits,
     find_limits,
     find_unknown,
     limit_names,
@@ -19,6 +20,7 @@ from .read import read_plan
 __all__ = [
     "Limit",
     "Plan",
+    "empty_limits",
     "find_limits",
     "find_unknown",
     "from_catalogue",

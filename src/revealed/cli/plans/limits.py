@@ -307,6 +307,28 @@ def planned(plan: Plan, limit: Limit) -> float:
     return -own if limit.part == "b_ub" and plan.row_sign[limit.index] < 0 else own
 
 
+def empty_limits(
+    plan: Plan,
+    limits: Sequence[Limit],
+    values: np.ndarray,
+    where: Callable[[int, str], str],
+    rows: np.ndarray,
+) -> list[str]:
+    """What is assumed where cells of limits (B, k) are empty in some of these rows: a sentence for
+    each limit; `where` names the place of a row and a column."""
+    notes = []
+    for limit, given in zip(limits, values.T, strict=True):
+        empty = rows[np.isnan(given[rows])]
+        if empty.size:
+            first = where(int(empty[0]), limit.column)
+            more = f" and in {len(empty) - 1:,} more" if len(empty) > 1 else ""
+            notes.append(
+                f"{first}{more} is empty: {limit.name} is the plan's own there, "
+                f"{planned(plan, limit):g}."
+            )
+    return notes
+
+
 def with_limits(plan: Plan, limits: Sequence[Limit], values: np.ndarray) -> Plan:
     """The plan of B samples whose limits are `values` (B, k), NaN for the plan's own."""
     problem, sign = plan.rows, plan.row_sign

@@ -131,6 +131,15 @@ def has_decimal_comma(cell: str, delimiter: str) -> bool:
     return parts is not None and shown.fullmatch(parts["number"]) is not None
 
 
+def has_clear_point(cell: str) -> bool:
+    """Whether the point of a number can only be a decimal one: 8.00 or 69.6 USD, not 1.234."""
+    if not has_decimal_point(cell):
+        return False
+    text = _stripped(cell)
+    parts = _SUFFIX.fullmatch(text) or _PREFIX.fullmatch(text)
+    return _POINT_GROUPS.fullmatch(parts["number"] if parts else text) is None
+
+
 def has_decimal_point(cell: str) -> bool:
     """Whether a cell is a number with a decimal point, with or without a unit."""
     if "." not in cell or "," in cell:

@@ -24,7 +24,7 @@ class Column:
     """One column of numbers, read in blocks and judged as a whole."""
 
     def __init__(self, name: str, decimal: str) -> None:
-        self.name, self._decimal = name, decimal
+        self.name, self.decimal = name, decimal
         self.faults: dict[int, str] = {}
         """What is wrong, by row."""
         self._rows = self._filled = 0
@@ -52,7 +52,7 @@ class Column:
         joined = "".join(cells)
         if not joined.isascii() or any(mark in joined for mark in "_nN"):
             return None
-        if self._decimal == "," and "." in joined:
+        if self.decimal == "," and "." in joined:
             return None
         try:
             values = np.array(cells, dtype=np.float64)
@@ -63,10 +63,10 @@ class Column:
     def _one(self, row: int, cell: str) -> float:
         if cell.strip().lower() in MISSING:
             return float("nan")
-        found = quantity(cell, self._decimal)
+        found = quantity(cell, self.decimal)
         self._filled += 1
         if found is None:
-            self.faults[row] = f"expected a number, got {short(cell)}.{_hint(cell, self._decimal)}"
+            self.faults[row] = f"expected a number, got {short(cell)}.{_hint(cell, self.decimal)}"
             return float("nan")
         if found.unit:
             rows = self._units.setdefault(found.unit, [])
@@ -80,7 +80,7 @@ class Column:
         if found.lone:
             self._lone[row] = cell
         elif found.grouped and "," in cell:
-            self.points |= self._decimal == "."  # as in 1,234.5
+            self.points |= self.decimal == "."  # as in 1,234.5
         self.points |= has_decimal_point(cell)
         return found.value
 
@@ -202,7 +202,7 @@ def _hint(cell: str, decimal: str) -> str:
     if not all(letter in "0123456789.,+- " for letter in cell):
         return ""
     if decimal == "," and "." in cell:
-        return " Other numbers of this file have a decimal comma: use one or the other."
+        return " Other numbers of this column have a decimal comma: use one or the other."
     if "," in cell:
         return TWO_WAYS
     return ""

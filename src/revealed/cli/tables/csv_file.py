@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import InputError
-from .cells import TRUTH, has_decimal_comma, is_missing
+from .cells import TRUTH, has_clear_point, has_decimal_comma, is_missing
 from .columns import Column, WordSearch, notes_of
 from .dialect import SAVE_ANEW, dialect_of
-from .names import plain_name
+from .names import listed, plain_name
 from .table import Table, checked_names, place, require
 
 BLOCK = 20_000
@@ -47,8 +47,9 @@ class CsvFile:
         require(self.path, self.names, [*numbers, *text])
         place = {name: k for k, name in enumerate(self.names)}
         at, at_text = [place[name] for name in numbers], [place[name] for name in text]
-        decimal = self._decimal(at)
-        columns = [Column(name, decimal) for name in numbers]
+        columns = [
+            Column(name, mark) for name, mark in zip(numbers, self._decimal(at), strict=True)
+        ]
         blocks, lines = [np.zeros((0, len(at)))], []
         words: dict[str, list[str]] = {name: [] for name in text}
         for first, rows in self._blocks():
@@ -95,7 +96,9 @@ class CsvFile:
         """What was assumed about how numbers are written."""
         notes = notes_of(columns)
         if self._comma:
-            notes.insert(0, f"a comma is the decimal mark, as in {self._comma!r}")
+            pointed = [column.name for column in columns if column.decimal == "."]
+            but = f"; in {listed(pointed)} a point is" if pointed else ""
+            notes.insert(0, f"a comma is the decimal mark, as in {self._comma!r}{but}")
         return [f"{self.path.name}: {note}." for note in notes]
 
     def is_text(self, name: str) -> bool:
@@ -176,15 +179,25 @@ class CsvFile:
             ) from error
         self._broken[line] = said
 
-    def _decimal(self, at: list[int]) -> str:
-        """A comma where some number of these columns, or of those read before, has one for its
-        point; else a point."""
+    def _decimal(self, at: list[int]) -> list[str]:
+        """The decimal mark of each of these columns: a comma where some number of it has one for
+        its point, or one of another column, of these or those read before, and it has none that
+        can only have a point."""
         mark = self._dialect.delimiter
-        if not self._comma and self._has_commas('"' if mark == "," else ","):
-            rows = (row for count, (_, row) in enumerate(self._records()) if count)
-            cells = (cell for row in rows for cell in _cells(row, at))
-            self._comma = next((c.strip() for c in cells if has_decimal_comma(c, mark)), "")
-        return "," if self._comma else "."
+        if not self._has_commas('"' if mark == "," else ","):
+            return ["."] * len(at)
+        commas: dict[int, str] = {}
+        points: set[int] = set()
+        for row in itertools.islice((row for _, row in self._records()), 1, None):
+            for k in [k for k in at if k < len(row) and k not in commas]:
+                if has_decimal_comma(row[k], mark):
+                    commas[k] = row[k].strip()
+                elif has_clear_point(row[k]):
+                    points.add(k)
+            if len(commas) == len(at):
+                break
+        self._comma = self._comma or next((commas[k] for k in at if k in commas), "")
+        return ["," if k in commas or (self._comma and k not in points) else "." for k in at]
 
     def _has_commas(self, mark: str) -> bool:
         """Whether any line but the first has a mark without which no number has a comma: a quick
@@ -239,7 +252,3 @@ class _Source:
         self._again += reversed(others)
         self._read.clear()
         return first
-
-
-def _cells(row: list[str], at: list[int]) -> Iterator[str]:
-    return (row[k] for k in at if k < len(row))

@@ -9,7 +9,7 @@ Letters: B decisions, n variables.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class DecisionTable:
     table: Table
     starts: np.ndarray
     """(B,) row of the table in which each decision begins."""
+    faults: dict[int, int] = field(default_factory=dict)
+    """Row of the table that makes a decision unreadable, where it lists entries one by one."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -40,6 +42,10 @@ class DecisionTable:
         """The place of a decision in its file."""
         named = variable if variable in self.table.columns else None
         return self.table.where(int(self.starts[decision]), named)
+
+    def where_bad(self, decision: int) -> str:
+        """The place of what makes a decision unreadable."""
+        return self.table.where(self.faults.get(decision, int(self.starts[decision])))
 
 
 def is_long(file: TableFile) -> bool:
@@ -73,7 +79,7 @@ def check_names(file: TableFile, variables: Sequence[str], key: str | None) -> N
     if unknown and (missing or key is None):
         message = _unknown(file, unknown, variables, "column")
         same = "" if missing else " If it says which row is which, call it so in both tables."
-        raise InputError(message + same)
+        raise InputError(f"{file.path.name}: {message}{same}")
     if missing:
         missing = [name for name in variables if name in missing]
         raise InputError(
@@ -119,11 +125,12 @@ def _read_long(
     _refuse_twice(table, good, rows[good] * len(variables) + columns, lines)
     values[rows[good], columns] = table.numbers[good, 0]
     starts = np.unique(rows, return_index=True)[1] if len(rows) else np.zeros(0, int)
+    faults: dict[int, int] = {}
     for line, said in (lines or {}).items():
         values[rows[line]] = np.nan
-        if bad is not None:
-            bad.setdefault(int(rows[line]), f"{table.where(line).partition(', ')[2]}: {said}")
-    return DecisionTable(values, list(numbers), table, starts)
+        if bad is not None and faults.setdefault(int(rows[line]), line) == line:
+            bad.setdefault(int(rows[line]), said)
+    return DecisionTable(values, list(numbers), table, starts, faults)
 
 
 def _refuse_twice(table: Table, lines: np.ndarray, entry: np.ndarray, bad: Bad | None) -> None:
@@ -170,7 +177,7 @@ def _refuse_repeated(table: Table, keys: list[str], key: str, bad: Bad | None) -
 
 def _unknown(file: TableFile, unknown: list[str], variables: Sequence[str], what: str) -> str:
     name = unknown[0]
-    message = f"{file.path.name}: the {what} {name!r} is no variable of the model"
+    message = f"the {what} {name!r} is no variable of the model"
     message += did_you_mean(name, [*variables, *(LONG if what == "column" else ())])
     if len(unknown) > 1:
         others = len(unknown) - 1

@@ -10,11 +10,12 @@ Letters: B rows, d features.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..._common.words import count
 from ...errors import InputError
 from .dates import part_of
 from .gaps import Bad, blanked, found_gaps, refuse_gaps
@@ -93,7 +94,22 @@ class FeatureMap:
         words = list(dict.fromkeys(words))
         require(file.path, file.names, [*numbers, *words])
         table = file.read(numbers, [*words, *([key] if key and key not in words else [])])
-        return self.of(table, key, bad)
+        Z, table = self.of(table, key, bad)
+        return Z, replace(table, notes=(*table.notes, *self._filled(table)))
+
+    def _filled(self, table: Table) -> list[str]:
+        """Which empty cells were filled with what the model has kept for them."""
+        fill = {f.source: f.fill for f in self.features}
+        notes = []
+        for name, cells in table.filled_cells.items():
+            if cells:
+                value = fill[name]
+                shown = repr(value) if isinstance(value, str) else f"{value:.6g}"
+                notes.append(
+                    f"{table.name}: {count(cells, 'empty cell')} of {name} "
+                    f"{'is' if cells == 1 else 'are'} filled as in the fit, with {shown}."
+                )
+        return notes
 
     def of(self, table: Table, key: str | None, bad: Bad | None) -> tuple[np.ndarray, Table]:
         """The same for a table that was read; the table with its gaps filled."""
@@ -123,7 +139,11 @@ class FeatureMap:
                     said = "expected a date, written as in the rows learned from"
                 if bad is None:
                     place = table.where(row, feature.source)
-                    raise InputError(f"{place}: {said}; got {got!r}.")
+                    out = "Correct it, or leave such rows out with --skip-bad"
+                    more = (
+                        "." if feature.part else "; to learn from such rows, fit again with some."
+                    )
+                    raise InputError(f"{place}: {said}; got {got!r}. {out}{more}")
                 bad[row] = f"column {feature.source!r}: {said}; got {got!r}."
 
     def unseen_parts(self, table: Table) -> dict[str, int]:

@@ -15,7 +15,7 @@ from ...errors import InputError
 from .dates import PARTS, is_date, part_of, style_of
 from .features import Feature, FeatureMap
 from .gaps import Bad
-from .names import did_you_mean
+from .names import did_you_mean, listed
 from .table import Table, TableFile, require
 
 MOST_LEVELS = 50
@@ -73,6 +73,23 @@ def learn_contexts(
     table = file.read(numbers, list(dict.fromkeys([*words, *([key] if key else [])])))
     if len(table) == 0:
         raise InputError(f"{file.path.name} has column names but no rows.")
+    empty = [name for name, column in zip(numbers, table.numbers.T, strict=True) if _empty(column)]
+    if empty and len(empty) < len(chosen) and len(table.faults) < len(table):
+        one = len(empty) == 1
+        rest = learn_contexts(
+            file,
+            key=key,
+            ignore=[*ignore, *empty],
+            apart=apart,
+            dates=dates,
+            impute=impute,
+            bad=bad,
+        )
+        note = (
+            f"{table.name}: {'the column' if one else 'the columns'} {listed(empty)} "
+            f"{'is' if one else 'are'} empty in every row and left out."
+        )
+        return rest._replace(notes=(*rest.notes, note))
     unread = {*table.faults, *(bad or ())}
     seen = table.take(np.setdiff1d(np.arange(len(table)), [*unread])) if unread else table
     notes: list[str] = []
@@ -80,7 +97,7 @@ def learn_contexts(
     place = {name: j for j, name in enumerate(numbers)}
     for name in chosen:
         if name in dates:
-            features += _date_parts(name, seen, notes)
+            features += _date_parts(name, seen if len(seen) else table, notes)
         elif name in place:
             features.append(_number(name, table, seen.numbers[:, place[name]], impute, notes))
         else:
@@ -88,6 +105,10 @@ def learn_contexts(
     learned = FeatureMap(tuple(features))
     Z, table = learned.of(table, key, bad)
     return Learned(learned, Z, table, tuple(notes))
+
+
+def _empty(column: np.ndarray) -> bool:
+    return bool(np.isnan(column).all())
 
 
 def _number(name: str, table: Table, column: np.ndarray, impute: str, notes: list[str]) -> Feature:

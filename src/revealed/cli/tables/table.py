@@ -38,6 +38,8 @@ class Table:
     """What was assumed about how numbers are written."""
     units: dict[str, str] = field(default_factory=dict)
     """Units that were left out, by column."""
+    filled_cells: dict[str, int] = field(default_factory=dict)
+    """Empty cells that were filled, by column."""
     by_row: bool = False
     """Whether `lines` are numbers of rows, for the file has no lines."""
 
@@ -58,11 +60,13 @@ class Table:
         """The table with its empty cells filled, by column; rows with faults stay as they are."""
         if not fill:
             return self
-        numbers, whole = self.numbers.copy(), np.ones(len(self), bool)
+        numbers, whole, cells = self.numbers.copy(), np.ones(len(self), bool), {}
         whole[list(self.faults)] = False
         for j, name in enumerate(self.columns):
             if name in fill:
-                numbers[np.isnan(numbers[:, j]) & whole, j] = fill[name]
+                gaps = np.isnan(numbers[:, j]) & whole
+                numbers[gaps, j] = fill[name]
+                cells[name] = int(gaps.sum())
         text = {
             name: [
                 str(fill[name]) if not word and whole[row] else word
@@ -72,7 +76,9 @@ class Table:
             else words
             for name, words in self.text.items()
         }
-        return replace(self, numbers=numbers, text=text)
+        for name in text.keys() & fill.keys():
+            cells[name] = sum(not word and whole[row] for row, word in enumerate(self.text[name]))
+        return replace(self, numbers=numbers, text=text, filled_cells=cells)
 
     def take(self, rows: np.ndarray) -> Table:
         """Some of its rows, whose places in the file stay what they are."""
