@@ -18,6 +18,7 @@ doctor --problem tour/plan.mps {TABLES}
 fit --problem tour/plan.mps {TABLES} --out tour/model
 predict tour/model --contexts tour/next_days.csv --out tour/next.csv
 explain tour/model {TABLES}
+report tour/model --out tour/report.html
 """
 
 

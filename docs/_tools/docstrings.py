@@ -28,7 +28,7 @@ ITEM = re.compile(r"[-*] |\d+[.)] |[\w, `*]+ : ")
 def rewrite(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """The handler of `autodoc-process-docstring`: change the lines in place."""
     told = converted(lines)
-    if what == "class" and any(RULE.fullmatch(line) for line in lines):
+    if any(RULE.fullmatch(line) for line in lines):
         told = str(NumpyDocstring(told, SECTIONS, app, what, name, obj, options)).splitlines()
     lines[:] = told
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -178,23 +179,40 @@ def learning_table() -> str:
 
 
 def scale_table() -> str:
-    """What a fit from the command line takes, by the number of decisions."""
+    """What a fit to partitions takes, by the number of decisions."""
     content = load("scale")
     rows = [
         (
             f"{line['samples']:,}",
-            f"{line['seconds']:.0f}",
+            f"{line['evaluations']}",
+            f"{line['run']['evaluation_processor_seconds']:.3g}",
+            f"{line['relative_gap']:.0e}",
             f"{line['peak_mib']:,.0f}",
-            f"{line['held_out_repeated']:.1%}",
+            f"{line['difference']:.0e}" if "difference" in line else "not compared",
         )
         for line in content["lines"]
     ]
-    heads = ["decisions", "seconds", "peak memory, MiB", "held out, repeated"]
+    heads = ["decisions", "evaluations", "processor seconds each", "relative gap proved"]
+    heads += ["peak memory, MiB", "coefficients, from those in memory"]
     about = content["surroundings"]
     return (
-        table(heads, rows, 4) + f"\n`revealed fit` on Parquet tables of `{content['problem']}`, "
-        f"{about['hardware']['cores']} cores; {content['budget_mib']:,} MiB are the budget. By "
-        f"`{about['command']}`.\n"
+        table(heads, rows, 6) + f"\nFits to Parquet files of `{content['problem']}` decisions on "
+        f"{about['hardware']['cores']} cores that other work shared, so times are those of the "
+        f"processor; {content['memory']} were the budget. Coefficients are compared after fits to "
+        f"a relative gap of 1e-9. By `{about['command']}`.\n\n" + _single_evaluations(content)
+    )
+
+
+def _single_evaluations(content: dict[str, Any]) -> str:
+    """What reading and one evaluation take at the sizes where they were measured alone."""
+    few, many = content["single_evaluations"]
+    seconds = [statistics.median(one["evaluation_processor_seconds"]) for one in (few, many)]
+    return (
+        f"At {many['samples']:,} decisions reading takes {many['read_processor_seconds']:.0f} "
+        f"processor seconds, an evaluation {seconds[1]:.0f}, {seconds[1] / seconds[0]:.1f} times "
+        f"that of {few['samples']:,}; the process has {many['peak_bytes'] / 2**20:,.0f} MiB at "
+        "most. By `python -m revealed_experiments.bench.scale_plan evaluate`. A fit of that size "
+        "has not been run to its end yet.\n"
     )
 
 

@@ -17,6 +17,7 @@ called solved.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 import warnings
@@ -107,7 +108,7 @@ def on_programs(count: int, first: int) -> dict[str, Any]:
         ]
         tally["programs"] += 1
         for budget in (1, 2):
-            fresh, _ = listed(kind, seed)
+            fresh = problem.replaced(_cache={})
             near = rv.project(q, rv.OptimalitySet(fresh, X, margin), max_iter=budget)
             _count(tally, "budgeted", problem, near, nearest, q, X, points, margin)
         near = rv.project(q, rv.OptimalitySet(problem, X, margin))
@@ -197,6 +198,9 @@ def questions(names: list[str], size: int, labels: Path | None) -> list[dict[str
     return rows
 
 
+PARTS = ("files", "calls", "small")
+
+
 def main() -> int:
     """Run all and say what is false."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -205,23 +209,29 @@ def main() -> int:
     parser.add_argument("--programs", type=positive, default=500)
     parser.add_argument("--first", type=int, default=1000, help="seed of the first programs")
     parser.add_argument("--labels", type=Path, help="folder to keep labels in")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--parts", default=",".join(PARTS), help="such as %(default)s")
+    parser.add_argument("--json", type=Path, help="other parts that are there are kept")
     args = parser.parse_args()
-    files = [on_file(path, args.seconds) for path in sorted(args.folder.glob("*.mps.gz"))]
-    for row in files:
-        print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
-    calls = questions(["knapsack", "tsp-20"], 100, args.labels)
-    print(calls, flush=True)
-    small = on_programs(args.programs, args.first)
-    print(small, flush=True)
+    there = args.json is not None and args.json.is_file()
+    kept = json.loads(args.json.read_text("utf-8")) if there else {}
+    parts = {name: kept[name] for name in PARTS if name in kept}
+    asked = args.parts.split(",")
+    if "files" in asked:
+        paths = sorted(args.folder.glob("*.mps.gz"))
+        parts["files"] = [on_file(path, args.seconds) for path in paths]
+    if "calls" in asked:
+        parts["calls"] = questions(["knapsack", "tsp-20"], 100, args.labels)
+    if "small" in asked:
+        parts["small"] = on_programs(args.programs, args.first)
+    print(json.dumps(parts, indent=1, default=str))
     if args.json:
         command = f"python experiments/scripts/integer_programs.py MIPLIB_DIR --first {args.first}"
         content = surroundings(command, {"seconds": args.seconds, "programs": args.programs})
-        content |= {"benchmark": "integer_programs", "files": files, "calls": calls, "small": small}
-        write_json(args.json, content)
+        write_json(args.json, content | {"benchmark": "integer_programs"} | parts)
+    files, small = parts.get("files", []), parts.get("small", {})
     right = all(row["agree"] and row["lower"] <= row["upper"] for row in files)
     wrong = ("not_solved", "off", "bound_above", "outside", "false_solved")
-    return int(not files or not right or any(small[name] for name in wrong))
+    return int(not right or any(small.get(name) for name in wrong))
 
 
 if __name__ == "__main__":

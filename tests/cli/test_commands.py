@@ -255,7 +255,7 @@ def test_predictions_do_not_overwrite_their_contexts(tour, tmp_path, capsys):
     assert main([*predict, str(new)]) == 2
     assert "is the table of contexts" in words(capsys)
     assert new.read_text() == (tour / "next_days.csv").read_text()
-    assert main([*predict, str(tmp_path / "p.ods")]) == 2
+    assert main([*predict, str(tmp_path / "p.pdf")]) == 2
     assert "write to a .csv, .parquet, .xlsx or .npz file" in words(capsys)
 
 

@@ -106,3 +106,42 @@ def test_the_explorer_shows_learned_limits(folder):
     model = load_model(folder / "model")
     shown = Explorer(model, model.samples).describe()["features"]
     assert [one["name"] for one in shown[-2:]] == ["learned protein", "learned upper:fish"]
+
+
+def examined(place, Z, X, capsys):
+    """What the doctor finds in these contexts and decisions."""
+    rows = [[f"d{b}", *z] for b, z in enumerate(Z.tolist())]
+    write(place / "c.csv", ["day", "rain", "wind"], rows)
+    rows = [[f"d{b}", *x] for b, x in enumerate(X.tolist())]
+    write(place / "d.csv", ["day", *FOODS], rows)
+    files = ["--contexts", str(place / "c.csv"), "--decisions", str(place / "d.csv")]
+    main(["doctor", "--problem", str(place / "blend.mps"), *files, "--json"])
+    return json.loads(capsys.readouterr().out)["findings"]
+
+
+@pytest.mark.parametrize("stated", ["20", "10"])
+def test_the_doctor_proposes_the_row_whose_limit_is_unknown(folder, tmp_path, capsys, stated):
+    """Whether decisions break what the plan says of it or stop before: both times it is protein."""
+    plan = blend().replace("protein 20", f"protein {stated}")
+    plan = plan.replace("UP BND fish 60", "UP BND fish 99")
+    (tmp_path / "blend.mps").write_text(plan)
+    rng = np.random.default_rng(5)
+    Z = rng.normal(size=(DAYS, 2))
+    need = 20.0 + Z[:, 1]
+    costs = 3.0 + Z @ rng.normal(size=(2, 5)) + rng.normal(size=5)
+    fish = np.full(DAYS, 99.0)
+    X = np.asarray(problem(np.full(DAYS, 100.0), need, fish, np.full(DAYS, 30.0)).solve(costs).x)
+    found = examined(tmp_path, Z, X, capsys)
+    (proposal,) = [one for one in found if one["code"] == "unknown-limit"]
+    assert "--unknown-limit protein" in proposal["advice"]
+
+
+def test_the_doctor_proposes_nothing_where_all_is_known(tmp_path, capsys):
+    (tmp_path / "blend.mps").write_text(blend())
+    rng = np.random.default_rng(6)
+    Z = rng.normal(size=(DAYS, 2))
+    costs = 3.0 + Z @ rng.normal(size=(2, 5)) + rng.normal(size=5)
+    known = [np.full(DAYS, value) for value in (100.0, 20.0, 60.0, 30.0)]
+    X = np.asarray(problem(*known).solve(costs).x)
+    found = examined(tmp_path, Z, X, capsys)
+    assert not [one for one in found if one["code"] == "unknown-limit"]

@@ -38,6 +38,15 @@ z, net = torch.randn(8, 2), torch.nn.Linear(2, problem.n_variables)
 c = torch.rand(8, problem.n_variables)
 x_star = torch.as_tensor(problem.solve(c.numpy()).x)
 """,
+    "guide/large_data": """
+import numpy as np, pyarrow as pa, pyarrow.parquet as pq, revealed as rv
+from pathlib import Path
+Path("days").mkdir()
+_path, _Z = rv.problems.grid_shortest_path(5, 5, directed="right-down"), np.random.rand(400, 2)
+_X = _path.solve(4 + _Z @ np.random.rand(2, 40)).x
+_table = {"rain": _Z[:, 0], "hour": _Z[:, 1]} | {f"x{k + 1}": _X[:, k] for k in range(40)}
+pq.write_table(pa.table(_table), "days/1.parquet")
+""",
     "importers": """
 import numpy as np, cvxpy as cp, revealed as rv
 from pathlib import Path

@@ -13,8 +13,10 @@ import pytest
 
 from revealed_experiments.bench.epochs import command as epochs
 from revealed_experiments.bench.epochs import pyepo
+from revealed_experiments.bench.integer import names as whole
 from revealed_experiments.bench.integer import page as integer
 from revealed_experiments.bench.learning import margins
+from revealed_experiments.bench.limits import page as limits
 from revealed_experiments.bench.minimum import page as minimum
 from revealed_experiments.bench.noise import page as noise
 from revealed_experiments.bench.portfolio import command as portfolio
@@ -27,6 +29,7 @@ RESULTS = ROOT / "experiments/results"
 BENCHMARKS = (ROOT / "experiments/README.md").read_text("utf-8")
 WRITTEN = {
     "integer": (integer.make_page, "docs/integer_results.md"),
+    "limits": (limits.make_page, "docs/unknown_limits.md"),
     "margins": (margins.make_page, "docs/margins.md"),
     "minimum": (minimum.make_page, "docs/pocs.md"),
     "noise": (noise.make_page, "docs/noise.md"),
@@ -125,6 +128,52 @@ def test_results_in_the_readme_are_those_of_the_runs():
             each = [r["found"][name]["regret"] for r in noise if r["setting"] == setting]
             expected.append(round(sum(each) / len(each), 2))
     assert quoted == pytest.approx(expected, abs=0.0051)
+
+
+def _integer(problem, method, what):
+    rows = load("integer")["results"]
+    rows = [r for r in rows if (r["problem"], r["method"]) == (problem, method)]
+    each = [np.mean(r[what][2:]) if isinstance(r[what], list) else r[what] for r in rows]
+    return float(np.mean(each))
+
+
+def _ratio(problem):
+    return _integer(problem, whole.LOOP, "cpu") / _integer(problem, whole.SPO, "cpu")
+
+
+def test_what_is_said_of_whole_decisions():
+    guide, readme = told("docs/guide/whole_decisions.md"), " ".join(BENCHMARKS.split())
+    own = readme.partition("**`integer`: time")[2]
+    slower = re.search(r"nodes takes ([\d.]+) times .* of training, ([\d.]+) times", guide)
+    again = re.search(r"knapsacks takes ([\d.]+) times .* tours it takes ([\d.]+) times", readme)
+    tours, knapsacks = f"{_ratio('tsp-20'):.1f}", f"{_ratio('knapsack'):.1f}"
+    assert slower.groups() == (tours, knapsacks)
+    assert again.groups() == (knapsacks, tours)
+    for words, what in (
+        (r"regret of ([\d.]+)% .*SPO\+ ([\d.]+)%, PFYL ([\d.]+)%\)\. Tried", "regret"),
+        (r"of training has ([\d.]+)% \(SPO\+ ([\d.]+)%, PFYL ([\d.]+)%\)", "regret_averaged"),
+    ):
+        found = [_integer("tsp-20", name, what) for name in (whole.LOOP, whole.SPO, whole.PFYL)]
+        assert re.search(words, own).groups() == tuple(f"{value:.2f}" for value in found)
+
+
+def test_what_is_said_of_integer_programs():
+    found = load("integer_programs")
+    files, small, calls = found["files"], found["small"], found["calls"]
+    assert len(files) == 10
+    assert all(row["agree"] and row["proved"] and row["lower"] <= row["upper"] for row in files)
+    assert not any(small[name] for name in ("not_solved", "off", "bound_above", "outside"))
+    assert small["false_solved"] == 0
+    solved, seconds = sum(row["solved"] for row in files), found["settings"]["seconds"]
+    guide, readme = told("docs/guide/whole_decisions.md"), " ".join(BENCHMARKS.split())
+    of_ten = f"{solved} of ten MIPLIB files were projected onto exactly within {seconds:g} seconds"
+    assert of_ten in guide
+    assert of_ten in readme
+    assert f"{small['programs']} small programs" in readme
+    assert f"{small['misled']:,} projections with such functions" in readme
+    for row in calls:
+        name = {"knapsack": "knapsacks", "tsp-20": "tours of 20 nodes"}[row["problem"]]
+        assert f"{row['cold']:.1f} and {row['warm']:.1f} questions on {name}" in readme
 
 
 def test_every_missed_target_is_spoken_of():
@@ -258,3 +307,20 @@ def test_steps_on_the_gpu_cost_what_is_said():
     assert f"it takes {midway[0]:.2f} and {midway[1]:.2f} (1.05 and 1.10 asked)" in BENCHMARKS
     cold = max(ratio for (_, regime), ratio in graphs.items() if regime == "late, cold")
     assert f"up to {cold:.2f}" in BENCHMARKS
+
+
+def test_large_fits_converged_within_their_budget():
+    content = json.loads((RESULTS / "scale.json").read_text("utf-8"))
+    page = (ROOT / "docs/guide/large_data.md").read_text("utf-8")
+    (said,) = re.findall(r"grid take (\d+)\nbytes", page)
+    for line in content["lines"]:
+        assert line["converged"]
+        assert line["relative_gap"] <= content["tol"]
+        assert line["peak_mib"] < content["budget_mib"]
+        assert line["run"]["bytes_in_memory"] == int(said) * line["samples"]
+        assert line.get("difference", 0.0) < 1e-4
+    few, many = content["single_evaluations"]
+    ratio = many["evaluation_processor_seconds"][0] / few["evaluation_processor_seconds"][0]
+    assert many["samples"] == 10 * few["samples"]
+    assert 9 < ratio < 12
+    assert many["peak_bytes"] < 2e9

@@ -36,6 +36,7 @@ def points_of(problem: rv.IntegerProgram) -> np.ndarray:
         chosen = np.array(list(itertools.combinations(range(n), count)))
         box = np.zeros((len(chosen), n))
         np.put_along_axis(box, chosen, 1.0, axis=1)
+    box = box[np.asarray(problem.relaxation.constraint_violation(box)) <= 1e-9]
     return box[np.asarray(problem.constraint_violation(box)) <= 1e-9]
 
 

@@ -434,3 +434,54 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     estimator().fit(rv.datasets.Partitions.from_arrays(GRID, Z, X), run=run)
     with pytest.raises(rv.InputError, match="of another run; these differ: sources"):
         estimator().fit(rv.datasets.Partitions.from_arrays(GRID, Z + 1.0, X), run=run)
+
+
+# --- batches for torch ----------------------------------------------------------------------------
+
+
+def test_processes_share_the_samples_between_them():
+    Z, X = samples(200)
+    Z[:, 0] = np.arange(200)
+    data = rv.datasets.Partitions.from_arrays(GRID, Z, X, partitions=5)
+    seen = []
+    for rank in range(2):
+        batches = rv.fit.PartitionBatches(data, batch_size=16, rank=rank, ranks=2)
+        both = [list(batches.epoch(epoch)) for epoch in (0, 1, 0)]
+        assert [len(one) for one in both] == [len(batches)] * 3
+        first, second, again = (np.concatenate([z[:, 0] for z, _ in one]) for one in both)
+        np.testing.assert_array_equal(first, again)
+        assert (first != second).any()
+        seen.append(first)
+        z, sets = both[0][0]
+        own = rv.OptimalitySet(GRID, X[z[:, 0].astype(int)])
+        np.testing.assert_array_equal(sets.entry_state, own.entry_state)
+    np.testing.assert_array_equal(np.sort(np.concatenate(seen)), np.arange(200))
+    with pytest.raises(rv.InputError, match="a partition for each process"):
+        rv.fit.PartitionBatches(data, ranks=6)
+
+
+def test_another_number_of_processes_resumes_a_training(tmp_path):
+    import subprocess
+    import sys
+
+    pytest.importorskip("torch")
+    problem = rv.problems.grid_shortest_path(3, 3, directed="right-down")
+    Z, X = samples(600)
+    columns = {f"z{k + 1}": Z[:, k] for k in range(2)}
+    columns |= {f"x{k + 1}": X[:, k] for k in range(problem.n_variables)}
+    pq.write_table(pa.table(columns), tmp_path / "days.parquet", row_group_size=100)
+    script = Path(__file__).resolve().parents[2] / "examples/train_partitions.py"
+    words = [str(script), str(tmp_path / "days.parquet"), "--grid", "3", "--features", "2"]
+    words += ["--checkpoint", str(tmp_path / "state.pt"), "--epochs"]
+    two = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    told = ""
+    for launch, epochs in ((two, "2"), ([], "4")):
+        command = [sys.executable, *launch, *words, epochs]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+        told += done.stdout
+    lines = told.strip().splitlines()
+    kept = [line.partition(":")[0] for line in lines]
+    assert kept == [f"epoch {k}, {2 if k < 2 else 1} processes" for k in range(4)]
+    losses = [float(line.rpartition(" ")[2]) for line in lines]
+    assert losses[3] < losses[2] < losses[1] < losses[0]

@@ -387,7 +387,7 @@ class _Arrays:
         for part in (self.Z, self.X, self.weights):
             if part is not None:
                 total.update(f"{part.dtype} {part.shape}".encode())
-                total.update(np.ascontiguousarray(part))
+                total.update(np.ascontiguousarray(part).data)
         return total.hexdigest()
 
     def cuts(self) -> list[int]:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .estimator import InverseRegressor as InverseRegressor
     from .loading import load as load
     from .partial import PartialDecisions as PartialDecisions
+    from .partitioned.batches import PartitionBatches as PartitionBatches
     from .partitioned.executors import Run as Run
     from .scoring import predict_cost as predict_cost
     from .scoring import scorer as scorer
@@ -58,6 +59,7 @@ _LAZY = {
     "erm": "training",
     "load": "loading",
     "PartialDecisions": "partial",
+    "PartitionBatches": "partitioned.batches",
     "Run": "partitioned.executors",
     "InverseRegressor": "estimator",
     "InverseRegressorCV": "cross_validation",
@@ -101,6 +103,7 @@ __all__ = [  # noqa: RUF022  (in reading order)
     "CoefficientIntervals",
     "InverseRegressor",
     "InverseRegressorCV",
+    "PartitionBatches",
     "Run",
     "ConformalDecisions",
     "scorer",

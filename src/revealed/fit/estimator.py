@@ -136,7 +136,11 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
     decision_names_in_ : array of str
         Columns of a table of decisions, where they have names.
+    partitions_report_ : dict
+        After a fit to Partitions: what was read, kept, skipped and spent.
     """
+
+    partitions_report_: dict[str, Any]
 
     def __init__(
         self,
@@ -205,6 +209,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         fit runs part by part, as `run` says, a `Run`.
         """
         if isinstance(Z, Partitions):
+            if self.unknown_limits is not None:
+                raise InputError("`unknown_limits` are learned from all data at once.")
             self._seed = _seed(self.random_state)
             given = {"y": y, "sample_weight": sample_weight, "true_costs": true_costs}
             fit_partitions(self, Z, run or Run(), given | {"validation": validation})
@@ -494,8 +500,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         or the one before."""
         self.model_, self.history_, self.certificate_ = model, history, history.certificate
         self.form_ = sets.form if isinstance(sets, OptimalitySet) else None
-        self.limits_ = None if self._limits is None else self._limits.model()
-        self._limits = None  # it holds the data
+        learning = vars(self).pop("_limits", None)  # it holds the data
+        self.limits_ = None if learning is None else learning.model()
         self._take_coefficients()
         return self
 

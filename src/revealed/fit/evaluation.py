@@ -241,7 +241,8 @@ class Evaluator:
 
     Multipliers of the last projections are kept (`warm_start`), so that the next evaluation starts
     from them: one number for each row of the problem, sample and draw. `place` is where the samples
-    stand in a larger data set, whose draws of noise they then have.
+    stand in a larger data set, whose draws of noise they then have, `chunk` how many of them and
+    their draws are looked at together.
     """
 
     def __init__(
@@ -253,11 +254,12 @@ class Evaluator:
         cache: bool = False,
         threads: int | None = None,
         place: Place | None = None,
+        chunk: int = CHUNK,
     ) -> None:
         self.sets, self.loss = sets, loss or DistanceLoss()
         self.evaluations, self.projections = 0, 0
         self._warm_start, self.threads = warm_start, threads
-        self._parts = chunks(len(sets), max(1, CHUNK // self.loss.count))
+        self._parts = chunks(len(sets), max(1, chunk // self.loss.count))
         self._multipliers: list[np.ndarray | None] = [None] * len(self._parts)
         entries = len(sets) * sets.n_parameters * self.loss.count
         self._cache: dict[int, Any] | None = {} if cache and entries <= CACHED else None

@@ -36,7 +36,7 @@ class DualTotals(NamedTuple):
 
     def plus(self, other: DualTotals) -> DualTotals:
         """Those of both groups of samples."""
-        both = [a + b for a, b in zip(self, other, strict=True)]
+        both: list[Any] = [a + b for a, b in zip(self, other, strict=True)]
         both[5] = max(self.longest, other.longest)
         return DualTotals(*both)
 

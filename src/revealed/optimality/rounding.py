@@ -31,6 +31,9 @@ from .vertices import (
 
 LEAST, SHARE = 3, 0.05
 """Decisions that must be off, in number and as a share of all, before rounding is assumed."""
+OPEN_SHARE = 0.01
+"""The same where only infeasible decisions count: rounding breaks known constraints that happen to
+be active, and of these about half."""
 SETTLED = 0.8
 """Share of those that must turn out to be vertices within the rounding."""
 ONE_WAY = 0.95
@@ -105,7 +108,7 @@ def read_rounded(
     if given is not None:
         found, _ = settle_rows(problem[off], X[off], given)
         return _reading(problem, X, off, found, given, f"known to within {_told(given)}", tol)
-    if len(off) < max(LEAST, SHARE * len(X)):
+    if len(off) < max(LEAST, (SHARE if vertices else OPEN_SHARE) * len(X)):
         return _exact(X)
     return _guess(problem, X, off, tol) if vertices else _guess_between(problem, X, off, tol)
 

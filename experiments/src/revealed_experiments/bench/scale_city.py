@@ -130,7 +130,7 @@ def _measured(
             "solved": int(near.solved.sum()),
             "distance": float(near.distance.mean()),
         }
-    told = est.certificate_
+    told: Any = est.certificate_
     return {
         "network": name,
         "links": network.n_variables,

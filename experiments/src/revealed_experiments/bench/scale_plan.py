@@ -38,12 +38,54 @@ def main() -> None:
     price.add_argument("folder", type=Path)
     price.add_argument("--size", type=int, default=1_000_000)
     price.add_argument("--workers", type=int, default=2)
+    each = commands.add_parser("evaluate")
+    each.add_argument("folder", type=Path)
+    each.add_argument("--size", type=int, default=1_000_000)
+    each.add_argument("--rounds", type=int, default=1)
     plan = commands.add_parser("plan")
     plan.add_argument("--seconds", type=float, required=True, help="of a processor, for a sample")
     plan.add_argument("--shares", type=int, default=MACHINES * CORES)
     plan.add_argument("--speed-up", type=float, default=1.0, help="sleep less by this factor")
     args = parser.parse_args()
-    print(json.dumps(_price(args) if args.what == "price" else _plan(args)))
+    measure = {"price": _price, "evaluate": _evaluate, "plan": _plan}[args.what]
+    print(json.dumps(measure(args)))
+
+
+# --- evaluate -------------------------------------------------------------------------------------
+
+
+def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
+    """Read, and evaluate one model: without the fit, what each takes."""
+    import revealed as rv
+    from revealed.fit.evaluation import DistanceLoss
+    from revealed.fit.models import LinearModel
+    from revealed.fit.partitioned import Threads
+    from revealed.fit.partitioned.share import peak_bytes
+
+    files = write_days(args.folder, args.size)
+    names: dict[str, Any] = {"features": feature_names(), "variables": variable_names()}
+    data = rv.datasets.Partitions.from_parquet(problem(), files, files, **names)
+    loss = DistanceLoss(power="huber", noise=2.0, delta=2.0, draws=DRAWS)
+    cpu = time.process_time()
+    objective = _loaded(data, Threads(), loss)
+    read = time.process_time() - cpu
+    print(f"read in {read:.0f} s, {peak_bytes() / 1e6:.0f} MB", file=sys.stderr, flush=True)
+    model = LinearModel(ridge=0.01, standardize=True)
+    model.prepare_from(objective._loaded.rows(), problem().n_variables)
+    model.intercept[:] = 6.0
+    seconds = []
+    for _ in range(args.rounds):
+        before = objective.processor
+        objective(model, None)
+        model.taken()
+        seconds.append(objective.processor - before)
+    return {
+        "samples": args.size,
+        "read_processor_seconds": read,
+        "evaluation_processor_seconds": seconds,
+        "peak_bytes": peak_bytes(),
+        "bytes_in_memory": sum(one.in_memory for one in objective._loaded.found),
+    }
 
 
 # --- price ----------------------------------------------------------------------------------------
@@ -56,7 +98,7 @@ def _price(args: argparse.Namespace) -> dict[str, Any]:
     from revealed.fit.partitioned import Cluster, Threads
 
     files = write_days(args.folder, args.size)
-    names = {"features": feature_names(), "variables": variable_names()}
+    names: dict[str, Any] = {"features": feature_names(), "variables": variable_names()}
     data = rv.datasets.Partitions.from_parquet(problem(), files, files, **names)
     loss = DistanceLoss(power="huber", noise=2.0, delta=2.0, draws=DRAWS)
     with tempfile.TemporaryDirectory() as folder:
@@ -122,7 +164,7 @@ def _bytes(objective: Any, model: Any) -> dict[str, int]:
     return {"out": parts * len(pickle.dumps(question)), "back": parts * len(reply)}
 
 
-def _start(folder: Path, workers: int) -> list[subprocess.Popen[bytes]]:
+def _start(folder: Path, workers: int) -> list[Any]:
     """A scheduler and workers as processes of their own."""
     file = ["--scheduler-file", str(folder / "scheduler.json"), "--host", "127.0.0.1"]
     dask = [sys.executable, "-m", "dask"]
@@ -170,10 +212,12 @@ def _slept(question: Any, seconds: float, shape: tuple[int, int]) -> Any:
 
     time.sleep(seconds)
     taken = (np.zeros(shape), np.zeros(shape[0]), np.array(1.0))
-    return Answer(taken, *(1.0,) * 7, *(1,) * 3, True, 0.0, 0.0, 0.0, 0)
+    rest: list[Any] = [*(1.0,) * 7, *(1,) * 3, True, 0.0, 0.0, 0.0, 0]
+    return Answer(taken, *rest)
 
 
 def _plan(args: argparse.Namespace) -> dict[str, Any]:
+    import dask
     import distributed
 
     from revealed.fit.evaluation import DistanceLoss
@@ -182,8 +226,14 @@ def _plan(args: argparse.Namespace) -> dict[str, Any]:
 
     n, d = problem().n_variables, len(feature_names())
     each = SAMPLES / args.shares * args.seconds / args.speed_up
+    patient = {"distributed.comm.timeouts.connect": "300s", "distributed.comm.timeouts.tcp": "300s"}
+    dask.config.set(patient)  # pyright: ignore[reportPrivateImportUsage]
     cluster = distributed.LocalCluster(
-        n_workers=MACHINES, threads_per_worker=CORES, processes=False, dashboard_address=None
+        n_workers=MACHINES,
+        threads_per_worker=CORES,
+        processes=False,
+        dashboard_address=None,  # pyright: ignore[reportArgumentType]
+        memory_limit=0,
     )
     client = distributed.Client(cluster, set_as_default=False)
     fake = FakeShares(client, args.shares, each, n, d)

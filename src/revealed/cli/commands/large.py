@@ -135,6 +135,8 @@ def _refuse(args: argparse.Namespace, plan: Plan) -> None:
             f"{plan.name} asks for whole numbers, which are fitted in memory; --relax allows "
             "fractions."
         )
+    if args.unknown_limit:
+        raise InputError("--unknown-limit is for tables in memory: limits are learned from all.")
     if args.limit:
         raise InputError(
             "--limit is for tables in memory; for more, give datasets.Partitions `limits`."

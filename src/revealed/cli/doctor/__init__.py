@@ -12,6 +12,7 @@ from .identification import check_identification
 from .limits import check_limits
 from .repetition import check_repetition
 from .suspicions import check_suspicions
+from .unknown import check_unknown
 from .whole import check_whole
 
 __all__ = ["CHECKS", "Case", "Finding", "Severity", "examine"]
@@ -28,6 +29,7 @@ CHECKS = (
     check_contexts,
     check_suspicions,
     check_identification,
+    check_unknown,
 )
 
 

@@ -58,7 +58,9 @@ class Block:
         size = sum(block.size for block in blocks)
         counted = any(len(block.weights) for block in blocks)
         weights = [block.counts() for block in blocks] if counted else [np.zeros(0)]
-        arrays = [np.concatenate([getattr(block, name) for block in blocks]) for name in _NAMES[:3]]
+        arrays: list[Any] = [
+            np.concatenate([getattr(block, name) for block in blocks]) for name in _NAMES[:3]
+        ]
         return cls(size, *arrays, np.concatenate(weights))
 
     @property
@@ -72,7 +74,7 @@ class Block:
     def take(self, index: np.ndarray) -> Block:
         """The chosen samples."""
         weights = self.weights[index] if len(self.weights) else self.weights
-        arrays = [np.asarray(getattr(self, name)[index]) for name in _NAMES[:3]]
+        arrays: list[Any] = [np.asarray(getattr(self, name)[index]) for name in _NAMES[:3]]
         return Block(len(index), *arrays, np.asarray(weights))
 
 
@@ -182,7 +184,7 @@ class Shelf:
             path = self._folder / f"{len(self._blocks)}"
             with open(path, "wb") as file:
                 for name in _NAMES:
-                    file.write(np.ascontiguousarray(getattr(block, name)))
+                    file.write(np.ascontiguousarray(getattr(block, name)).data)
         except OSError as error:
             where = self._folder or self._parent or tempfile.gettempdir()
             raise InputError(

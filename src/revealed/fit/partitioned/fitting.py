@@ -29,7 +29,7 @@ from ..pocs import alternate
 from ..solvers import LBFGS, POCS, Solver
 from .executors import Run, bytes_of
 from .objective import Loaded, PartitionedObjective
-from .share import Orders, peak_bytes
+from .share import Orders, chunk_of, current_bytes
 
 
 class SkippedPartitionsWarning(UserWarning):
@@ -109,7 +109,7 @@ def _orders(est: Any, model: Any, data: Partitions, run: Run, workers: int) -> O
 
 RESERVE = 1.5e8
 """Bytes for what a fit needs besides samples: Parquet's buffers, results, the driver's sample."""
-EACH = 60.0
+EACH = 16
 """Arrays of a chunk of costs that a worker has at a time, about."""
 BARE = 4.5e8
 """Bytes of a process with everything imported, where it is not this one."""
@@ -122,8 +122,9 @@ def share_budget(run: Run, data: Partitions, workers: int, parts: int) -> float:
         return np.inf
     here = run.executor == "threads"
     threads = workers if here else 1
-    taken = float(peak_bytes()) if here else BARE
-    work = threads * EACH * 2048 * 8.0 * data.problem.n_variables
+    taken = float(current_bytes()) if here else BARE
+    n = data.problem.n_variables
+    work = 8.0 * n * threads * EACH * chunk_of(n)
     left = memory - taken - RESERVE - work
     if left < 0:
         needed = memory - left
@@ -164,7 +165,7 @@ def _fit(est: Any, model: Any, solver: Solver, loaded: Loaded, run: Run) -> None
     held = loaded.sample()
     free = solver.smooths and not getattr(model, "given", None)
     est.loss_ = default_loss(
-        held[1],
+        loaded.looked_at(),
         noise=est.noise,
         **power_and_delta(est.loss),
         draws=solver.n_draws,

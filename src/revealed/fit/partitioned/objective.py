@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..certificate import inside_at
+from ..defaults import LOOKED_AT
 from ..draws import Place
 from ..evaluation import DistanceLoss, Evaluator, Summary
 from ..least_squares import RowFactor
@@ -72,6 +73,11 @@ class Loaded:
         most = int(min(SAMPLE, max(LEAST, NUMBERS // n)))
         index = np.unique(np.linspace(0, self.total - 1, most).astype(np.int64))
         return self.features_and_sets(self.take(index))
+
+    def looked_at(self) -> Any:
+        """The sets that defaults are taken from: those that a fit in memory looks at."""
+        index = np.unique(np.linspace(0, self.total - 1, LOOKED_AT).astype(np.int64))
+        return self.features_and_sets(self.take(index))[1]
 
     def features_and_sets(self, block: Block) -> tuple[Any, Any]:
         """A block as a model and a projection take it."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import resource
 import time
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from ..bound import totals_of
 from ..contexts import Common, refuse_bad_numbers
 from ..draws import Place
 from ..evaluation import DistanceLoss, Evaluator, Summary
-from ..least_squares import RowFactor, chunks
+from ..least_squares import CHUNK, RowFactor, chunks
 from ..observed import TOLERANCE, observed
 from .compact import ROWS, Block, Frame, Shelf
 
@@ -133,7 +134,7 @@ class Answer(NamedTuple):
         taken = None
         if self.taken is not None and other.taken is not None:
             taken = tuple(a + b for a, b in zip(self.taken, other.taken, strict=True))
-        both = [a + b for a, b in zip(self[1:], other[1:], strict=True)]
+        both: list[Any] = [a + b for a, b in zip(self[1:], other[1:], strict=True)]
         result = Answer(taken, *both)
         return result._replace(
             max_distance=max(self.max_distance, other.max_distance),
@@ -251,9 +252,10 @@ class Share:
             self.found.skipped.append(str(error))
             return
         rows, start = 0, 0
+        most = min(ROWS, NUMBERS // orders.data.problem.n_variables)
         for k, block in enumerate(blocks):
             rows += block.size
-            if rows >= ROWS or k == len(blocks) - 1:
+            if rows >= most or k == len(blocks) - 1:
                 self._keep(Block.joined(blocks[start : k + 1]))
                 rows, start = 0, k + 1
 
@@ -335,7 +337,8 @@ class Share:
             )
             total = one if total is None else total.plus(one)
         if total is None:  # every row was skipped
-            total = Answer(None, *(0.0,) * 7, *(0,) * 3, True, 0.0, 0.0, 0.0, peak_bytes())
+            nothing: list[Any] = [*(0.0,) * 7, *(0,) * 3, True, 0.0, 0.0, 0.0, peak_bytes()]
+            total = Answer(None, *nothing)
         taken = model.taken() if question.learn else None
         seconds, processor = time.perf_counter() - began, time.thread_time() - spent
         return total._replace(taken=taken, seconds=seconds, processor=processor)
@@ -360,16 +363,40 @@ class Share:
                 found.append(block.take(here))
         return Block.joined(found)
 
+    @property
+    def block_sizes(self) -> list[int]:
+        """Samples of each block."""
+        return [self._shelf[k].size for k in range(len(self._shelf))]
+
+    def blocks(self, whole: Whole) -> Iterator[tuple[Block, OptimalitySet]]:
+        """Block by block, with the sets of its samples."""
+        frame = self._terms.frame(whole)
+        for k in range(len(self._shelf)):
+            block = self._shelf[k]
+            yield block, frame.sets(block)
+
     def _evaluators(self, loss: DistanceLoss, whole: Whole, place: Place) -> Any:
         start, frame = place.start, self._terms.frame(whole)
+        chunk = chunk_of(frame.problem.n_variables)
         for k in range(len(self._shelf)):
             block = self._shelf[k]
             own = Place(start, place.total)
             yield (
                 features_of(block, self._entries, place.total),
-                Evaluator(frame.sets(block), loss, warm_start=False, threads=1, place=own),
+                Evaluator(
+                    frame.sets(block), loss, warm_start=False, threads=1, place=own, chunk=chunk
+                ),
             )
             start += block.size
+
+
+NUMBERS, TOGETHER = 20_000_000, 2_000_000
+"""Numbers of decisions in a block, and of costs that are looked at together, at most."""
+
+
+def chunk_of(n: int) -> int:
+    """Samples of n entries that are looked at together."""
+    return max(1, min(CHUNK, TOGETHER // n))
 
 
 def features_of(block: Block, entries: np.ndarray | None, total: int) -> Any:
@@ -382,3 +409,12 @@ def features_of(block: Block, entries: np.ndarray | None, total: int) -> Any:
 def peak_bytes() -> int:
     """The most memory that this process has had."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def current_bytes() -> int:
+    """The memory that this process has now; the most it has had where the system does not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except OSError:
+        return peak_bytes()

@@ -84,7 +84,7 @@ def _content(args: argparse.Namespace, results: list[dict[str, Any]]) -> dict[st
 
 
 def _judged(data: Any, found: dict[str, Any]) -> dict[str, Any]:
-    """What was found with regret and the share of the same decisions, of costs and averaged ones."""
+    """What was found, with regret and the share of the same decisions."""
     costs = found.pop("costs")
     judged = found | _scores(data, costs, "")
     return judged | _scores(data, judged.pop("averaged", costs), "_averaged")

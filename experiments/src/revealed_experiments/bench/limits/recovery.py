@@ -42,7 +42,9 @@ def _recover(name: str, K: int, kind: str, size: int, seed: int) -> dict[str, An
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rounding that is noticed, and of fits cut short
         began = time.process_time()
-        ours = rv.InverseRegressor(task.problem(None, seen), unknown_limits={"ub": task.rows})
+        ours = rv.InverseRegressor(
+            task.problem(None, seen), unknown_limits={"ub": task.rows}, decision_tol=_half(kind)
+        )
         ours.fit(task.Z[seen], X)
         seconds = time.process_time() - began
         informed = _informed(task, X, in_force, seen, kind)
@@ -78,9 +80,14 @@ def _recover(name: str, K: int, kind: str, size: int, seed: int) -> dict[str, An
 
 def _informed(task: Task, X: np.ndarray, in_force: np.ndarray, seen: slice, kind: str) -> Any:
     """An estimator that knows the limits in force."""
-    half = 0.5 * 10.0**-DECIMALS if kind == "rounded" else "auto"
-    est = rv.InverseRegressor(task.problem(in_force, seen), decision_tol=half, infeasible="repair")
+    problem = task.problem(in_force, seen)
+    est = rv.InverseRegressor(problem, decision_tol=_half(kind), infeasible="repair")
     return est.fit(task.Z[seen], X)
+
+
+def _half(kind: str) -> Any:
+    """How far entries of decisions may be off, which both are told."""
+    return 0.5 * 10.0**-DECIMALS if kind == "rounded" else "auto"
 
 
 def _scores(X: np.ndarray, truth: np.ndarray) -> dict[str, float]:
