@@ -51,6 +51,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 3600,
     "image_scrapers": ("matplotlib",),
     "image_srcset": ["2x"],
+    "thumbnail_size": (640, 448),
     "write_computation_times": False,
 }
 

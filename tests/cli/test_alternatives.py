@@ -10,6 +10,12 @@ from revealed.cli.explorer import alternatives
 from revealed.cli.explorer.alternatives import next_best
 
 
+@pytest.fixture(autouse=True)
+def enough_time(monkeypatch):
+    """What is proved must not depend on how busy the machine is."""
+    monkeypatch.setattr(alternatives, "SECONDS", 120.0)
+
+
 def vertices(problem):
     """All vertices of a small problem with shared constraints, by solving every square system."""
     n = problem.n_variables
@@ -83,11 +89,12 @@ def test_paths_are_ranked_as_by_all_simple_paths():
     np.testing.assert_allclose(found, lengths[:6])
 
 
-def test_a_list_that_is_not_proved_says_so_and_has_the_decisions_seen(monkeypatch):
+@pytest.mark.parametrize("short_of", ["PROGRAMS", "SECONDS"])
+def test_a_list_that_is_not_proved_says_so_and_has_the_decisions_seen(monkeypatch, short_of):
     rng = np.random.default_rng(0)
     problem = PROBLEMS["a polytope"](rng)
     cost, corners = rng.normal(size=4), vertices(problem)
-    monkeypatch.setattr(alternatives, "PROGRAMS", 1)
+    monkeypatch.setattr(alternatives, short_of, 1 if short_of == "PROGRAMS" else 1e-9)
     best = problem.solve(cost[None]).x[0]
     answer = next_best(problem, cost, best, 3, np.vstack([corners, [9.0] * 4]))
     assert not answer.proved

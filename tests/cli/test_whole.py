@@ -250,7 +250,7 @@ def test_the_rest_of_a_mixed_decision_is_read_at_its_vertex():
     rng = np.random.default_rng(0)
     C = np.column_stack([rng.uniform(0, 1, (20, 2)), rng.uniform(0, 0.3, 20)])
     X = problem.solve(C).x
-    found = _as_meant(plan, np.round(X, 2), 0.005)
+    found = _as_meant(plan, np.round(X, 2), 0.005, vertices=True)
     np.testing.assert_allclose(found.decisions, X, atol=1e-9)
 
 

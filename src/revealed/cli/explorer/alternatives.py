@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import heapq
 from itertools import count
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,12 +23,10 @@ from ...problems.integer import IntegerProgram
 from ...problems.linear import LinearProgram
 from ...problems.solution import SolveStatus
 
-PROGRAMS = 400
-"""Linear programs that may be solved for one list, so that a page answers within a second or so."""
+PROGRAMS, SECONDS = 400, 2.0
+"""Linear programs that may be solved for one list, and seconds for them: a page is to answer."""
 MOST_TRIED = 60
 """Entries of a decision that are made dear in turn where faces are too many."""
-WHOLE_S = 2.0
-"""Seconds for the alternatives of a whole decision."""
 
 Face = frozenset[int]
 """Limits that hold with equality."""
@@ -93,6 +92,7 @@ class _Search:
         self._entry = np.concatenate([lower, upper])  # of every limit, and its value
         self._value = np.concatenate([self._low[lower], self._high[upper]])
         self._left, self._number = PROGRAMS, count()
+        self._end = monotonic() + SECONDS
         self._waiting: list[tuple[float, int, Face, np.ndarray]] = []
         self._closed: set[Face] = set()
         self._empty: list[Face] = []
@@ -112,7 +112,7 @@ class _Search:
 
     def _open(self, face: Face, x: np.ndarray) -> bool:
         """Let the faces of `face` wait that together hold all its vertices but x; False where that
-        takes too many programs, or one has no answer."""
+        takes too many programs or too long, or one has no answer."""
         waiting = [other for _, _, other, _ in self._waiting]
         inside = [face | {int(i)} for i in np.flatnonzero(~self._tight(x))]
         faces = [
@@ -126,14 +126,15 @@ class _Search:
         self._left -= len(faces)
         if not faces:
             return True
-        if self._left < 0:
+        seconds = self._end - monotonic()
+        if self._left < 0 or seconds <= 0:
             return False
         low, high = (np.tile(part, (len(faces), 1)) for part in (self._low, self._high))
         for k, each in enumerate(faces):
             held = list(each)
             low[k, self._entry[held]] = high[k, self._entry[held]] = self._value[held]
         answer = LinearProgram(self._rows, self._side, lb=low, ub=high).solve(
-            np.tile(self._cost, (len(faces), 1))
+            np.tile(self._cost, (len(faces), 1)), time_limit=seconds
         )
         for k, each in enumerate(faces):
             status = SolveStatus(int(np.asarray(answer.status)[k]))
@@ -164,7 +165,7 @@ def _dear(problem: LinearProgram, cost: np.ndarray, best: np.ndarray) -> np.ndar
     used = used[np.argsort(-np.abs(best[used]), kind="stable")][:MOST_TRIED]
     dear = np.repeat(cost[None], len(used), axis=0)
     dear[np.arange(len(used)), used] += 1e3 * (1.0 + np.abs(cost).max())
-    answer = problem[np.zeros(len(used), int)].solve(dear)
+    answer = problem[np.zeros(len(used), int)].solve(dear, time_limit=SECONDS)
     return np.asarray(answer.x)[np.asarray(answer.optimal)]
 
 
@@ -187,7 +188,7 @@ def _one_off(problem: IntegerProgram, cost: np.ndarray, best: np.ndarray) -> np.
     sides = [np.atleast_2d(part)[0] for part in (rows.b_eq, rows.b_ub)]
     turned = LinearProgram(rows.A_eq, sides[0], rows.A_ub, sides[1], low, high)
     branches = IntegerProgram.of(turned, problem.integer)
-    answer = branches.solve(np.tile(cost, (size, 1)), time_limit=WHOLE_S)
+    answer = branches.solve(np.tile(cost, (size, 1)), time_limit=SECONDS)
     return np.asarray(answer.x)
 
 

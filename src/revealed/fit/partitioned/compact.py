@@ -58,10 +58,10 @@ class Block:
         size = sum(block.size for block in blocks)
         counted = any(len(block.weights) for block in blocks)
         weights = [block.counts() for block in blocks] if counted else [np.zeros(0)]
-        arrays: list[Any] = [
+        states, active, Z = (
             np.concatenate([getattr(block, name) for block in blocks]) for name in _NAMES[:3]
-        ]
-        return cls(size, *[*arrays, np.concatenate(weights)])
+        )
+        return cls(size, states, active, Z, np.concatenate(weights))
 
     @property
     def nbytes(self) -> int:
@@ -74,8 +74,8 @@ class Block:
     def take(self, index: np.ndarray) -> Block:
         """The chosen samples."""
         weights = self.weights[index] if len(self.weights) else self.weights
-        arrays: list[Any] = [np.asarray(getattr(self, name)[index]) for name in _NAMES[:3]]
-        return Block(len(index), *[*arrays, np.asarray(weights)])
+        states, active, Z = (np.asarray(getattr(self, name)[index]) for name in _NAMES[:3])
+        return Block(len(index), states, active, Z, np.asarray(weights))
 
 
 @dataclass(frozen=True)

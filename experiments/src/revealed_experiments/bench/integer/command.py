@@ -90,7 +90,7 @@ def _judged(data: Any, found: dict[str, Any]) -> dict[str, Any]:
     return judged | _scores(data, judged.pop("averaged", costs), "_averaged")
 
 
-def _scores(data: Any, costs: np.ndarray, suffix: str) -> dict[str, float]:
+def _scores(data: Any, costs: Any, suffix: str) -> dict[str, float]:
     decided = data.problem.solve(costs, threads=1).x
     truth, best = data.test.costs, data.test.decisions
     regret = (truth * (decided - best)).sum() / np.abs((truth * best).sum())

@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--data", type=Path, help="folder of shanghai_routes, for the part hidden")
     parser.add_argument("--instances", type=positive, default=100, help="of programs (100)")
+    parser.add_argument("--variables", default="2,10", help="of programs (%(default)s)")
     parser.add_argument("--rival", type=positive, default=3, help="of these for the rival (3)")
     parser.add_argument("--trips", type=positive, default=600, help="of hidden (600)")
     parser.add_argument("--tested", type=positive, default=2000, help="of hidden (2000)")
@@ -118,7 +119,9 @@ def _hidden(args: argparse.Namespace) -> dict[str, Any]:
 def _programs(args: argparse.Namespace) -> dict[str, Any]:
     from .programs import programs
 
-    return {"rows": list(programs(args.instances, args.rival, args.first_seed))}
+    return {
+        "rows": list(programs(_whole(args.variables), args.instances, args.rival, args.first_seed))
+    }
 
 
 def _whole(text: str) -> list[int]:

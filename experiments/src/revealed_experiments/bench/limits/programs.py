@@ -44,10 +44,10 @@ class Instance:
     X: np.ndarray
 
 
-def programs(instances: int, rival: int, seed: int) -> Iterator[dict[str, Any]]:
+def programs(sizes: list[int], instances: int, rival: int, seed: int) -> Iterator[dict[str, Any]]:
     """A row for each shape: the share of instances solved and processor seconds, with as many of
     them given to the rival as said."""
-    for n, facets, points in SHAPES:
+    for n, facets, points in (shape for shape in SHAPES if shape[0] in sizes):
         found: dict[str, list[Any]] = {"ours": [], "cvxpylayers": []}
         for k in range(instances):
             one = _instance(np.random.default_rng([seed, n, facets, k]), n, facets, points)

@@ -62,7 +62,7 @@ def build(study: Study, gallery: Gallery) -> Html | None:
     experiment = study.folder.sweep.get("experiment")
     if experiment == "synthetic":
         rows = [Row([*row, "none"]) for row in _protocol()]
-        heads = [Column("what"), Column("as run"), Column("departure")]
+        heads = [Column("what"), Column("protocol"), Column("departure")]
         return join([SortTable("Protocol of appendix C", heads, rows).markup(), paragraph(BESIDE)])
     if experiment != "vision":
         return None
