@@ -19,7 +19,7 @@ from ..errors import InputError, PartitionError
 from ..problems.catalogue.paths import between
 from ..problems.linear import LinearProgram
 from ..problems.structures import PathStructure
-from .partitions import Piece, Samples, files_of
+from .pieces import Piece, Samples, files_of
 
 LIMITS = ("b_eq", "b_ub", "lb", "ub")
 

@@ -9,10 +9,9 @@ Letters: B samples, n variables, d features.
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,8 @@ from .._common.arrays import to_float64
 from .._common.checks import check_whole
 from ..errors import InputError, ShapeError
 from ..problems.protocol import check_problem
+from .parquet import Columns, open_files
+from .pieces import Piece, Samples, Source
 
 MOST = 64
 """Partitions, about, unless more are asked for: what a driver adds up does not grow with the
@@ -30,56 +31,6 @@ ROWS = 131_072
 """Rows of one file read as one piece."""
 AT_ONCE = 1_000_000
 """Numbers of decisions in memory while they are read."""
-
-
-class Piece(NamedTuple):
-    """A run of rows of one source."""
-
-    source: int
-    start: int
-    stop: int
-
-
-@dataclass(frozen=True)
-class Samples:
-    """A run of samples as they were read."""
-
-    Z: np.ndarray
-    """(b, d) contexts in their own precision."""
-    X: np.ndarray | None
-    """(b, n) decisions; None where none are there."""
-    weights: np.ndarray | None
-    """(b,) what each counts; None for 1."""
-    ids: Sequence[Any] | None
-    """(b,) names of the samples, where they have some."""
-    problem: Any
-    """Their constraints."""
-    where: str
-    """Which rows of what these are, for messages."""
-
-
-class Source(Protocol):
-    """One file, or arrays."""
-
-    @property
-    def rows(self) -> int: ...
-
-    @property
-    def fingerprint(self) -> str:
-        """What tells it from other data, without reading all of it."""
-        ...
-
-    def cuts(self) -> list[int]:
-        """Rows at which reading may begin without reading what is before them."""
-        ...
-
-    def narrowed(self, pieces: list[Piece]) -> tuple[Source, list[Piece]]:
-        """What is needed to read these pieces, and which they are there."""
-        ...
-
-    def read(self, problem: Any, start: int, stop: int, size: int) -> Iterator[Samples]:
-        """Samples `start` to `stop`, at most `size` at a time."""
-        ...
 
 
 class Partitions:
@@ -184,8 +135,6 @@ class Partitions:
         bad : "refuse" or "skip"
             What to do with files and row groups that cannot be read.
         """
-        from .parquet import Columns, open_files
-
         columns = Columns(
             features=None if features is None else tuple(features),
             variables=None if variables is None else tuple(variables),
@@ -410,22 +359,3 @@ class _Arrays:
             weights = None if self.weights is None else self.weights[some]
             where = f"samples {some.start} to {some.stop - 1}"
             yield Samples(self.Z[some], X, weights, None, own, where)
-
-
-def files_of(paths: Any, name: str) -> list[str]:
-    """Files that a path, a glob, a folder or a list of these stands for, in the order of names."""
-    import glob
-
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    found: list[str] = []
-    for one in map(os.fspath, given):
-        if os.path.isdir(one):
-            here = sorted(glob.glob(os.path.join(one, "**", "*.parquet"), recursive=True))
-        elif glob.has_magic(one):
-            here = sorted(glob.glob(one, recursive=True))
-        else:
-            here = [one]
-        if not here:
-            raise InputError(f"`{name}`: no Parquet file is at {one!r}.")
-        found += here
-    return found

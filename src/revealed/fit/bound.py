@@ -27,15 +27,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .curvature import LARGEST, MOVES, groups, places
-from .evaluation import DistanceLoss, Evaluator
 from .models import ConvexModel, Curved, Slope
 from .objective import DualTotals, Objective
+
+if TYPE_CHECKING:
+    from .evaluation import DistanceLoss
 
 NEAR = 0.5
 """Largest |1 - a_i| that is tried."""
@@ -173,8 +175,7 @@ def _moved(
     held, evaluator = objective.in_memory(features)
     size = min(len(evaluator), max(FEWEST, 4 * len(gradient)))
     some = np.unique(np.linspace(0, len(evaluator) - 1, size).astype(int))
-    part = Evaluator(evaluator.sets[some], evaluator.loss, threads=evaluator.threads)
-    parts = list(part.dual_parts(model, held[some]))
+    parts = list(evaluator.on(some).dual_parts(model, held[some]))
     step = _step(model, parts, gradient, objective.loss, damping=UNSEEN)
     if step is not None:
         moved.move_to(model.point + step)

@@ -16,7 +16,7 @@ coordinates of the model.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -24,9 +24,11 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..optimality.sets import EntryState, OptimalitySet
 from ..projection.distance import FORMS
-from .evaluation import DistanceLoss, Evaluator
 from .models import ConvexModel, Curved
 from .objective import Objective
+
+if TYPE_CHECKING:
+    from .evaluation import DistanceLoss, Evaluator
 
 LARGEST = 3000
 """Coordinates of a model whose curvature is factored."""

@@ -28,6 +28,7 @@ from ..projection.distance import (
     value_and_gradient,
 )
 from ..projection.result import refuse_empty
+from .bound import totals_of
 from .decisions import weighed
 from .draws import Draws, Place
 from .least_squares import CHUNK, chunks
@@ -299,6 +300,10 @@ class Evaluator:
         some = np.sort(rng.choice(len(sets), size, replace=False))
         return features[some], Evaluator(sets[some], self.loss, cache=True, threads=self.threads)
 
+    def on(self, index: np.ndarray) -> Evaluator:
+        """That of the chosen samples, with nothing kept from this one."""
+        return Evaluator(self.sets[index], self.loss, threads=self.threads)
+
     def in_memory(self, features: Any) -> tuple[Any, Evaluator]:
         return features, self
 
@@ -309,8 +314,6 @@ class Evaluator:
     def dual_totals(
         self, model: ConvexModel, moved: ConvexModel, features: Any, pushes: list[np.ndarray]
     ) -> DualTotals:
-        from .bound import totals_of
-
         parts = self.dual_parts(model, features)
         return totals_of(model, moved, parts, pushes, self.loss)
 

@@ -16,7 +16,7 @@ import numpy as np
 from .._common.compiled import kernel
 from ..problems.integer import IntegerProgram
 from ..problems.solution import SolveStatus
-from .integer import Found
+from .calls import Found
 
 _NODES = 50_000_000
 """Branches looked at before an instance is left to HiGHS: some seconds."""

@@ -1,4 +1,5 @@
-"""How an oracle calls its solver: with a deadline, on several threads, and ended by Ctrl+C."""
+"""How an oracle calls its solver: with a deadline, on several threads, and ended by Ctrl+C; what a
+solver of whole decisions answers."""
 
 from __future__ import annotations
 
@@ -6,12 +7,23 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._common.checks import positive_int
 from ..errors import InputError
+
+
+class Found(NamedTuple):
+    """What a solver says of a batch."""
+
+    X: np.ndarray
+    """(B, n) best decisions, NaN where there is none."""
+    status: np.ndarray
+    """(B,) codes of SolveStatus."""
+    bound: np.ndarray
+    """(B,) lower bounds on the least cost; -inf where nothing is known."""
 
 
 def deadline_after(time_limit: Any) -> float:
@@ -26,6 +38,11 @@ def deadline_after(time_limit: Any) -> float:
 def seconds_until(deadline: float) -> float | None:
     """What is left of a time limit; None where there is none."""
     return max(deadline - time.monotonic(), 0.0) if np.isfinite(deadline) else None
+
+
+def share_of(deadline: float, left: int) -> float:
+    """Seconds for the next of `left` instances."""
+    return np.inf if deadline == np.inf else max(deadline - time.monotonic(), 0.0) / max(left, 1)
 
 
 def thread_count(threads: Any) -> int:

@@ -9,10 +9,9 @@ Letters: B instances, n variables.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,19 +20,8 @@ from .._common.checks import check_number
 from .._common.registry import Registry
 from ..problems.integer import INTEGRAL, IntegerProgram
 from ..problems.solution import IntegerSolution, SolveStatus
-from .calls import deadline_after, thread_count
-
-
-class Found(NamedTuple):
-    """What a solver says of a batch."""
-
-    X: np.ndarray
-    """(B, n) best decisions, NaN where there is none."""
-    status: np.ndarray
-    """(B,) codes of SolveStatus."""
-    bound: np.ndarray
-    """(B,) lower bounds on the least cost; -inf where nothing is known."""
-
+from .calls import Found, deadline_after, thread_count
+from .mip import solve_mips
 
 IntegerSolver = Callable[[IntegerProgram, np.ndarray, float, int, Any], Found]
 """(problem, scaled costs (B, n), deadline, threads, decisions (B, n) to start from or None)"""
@@ -73,8 +61,6 @@ def solver_of(problem: IntegerProgram, gap: float) -> IntegerSolver:
     special = INTEGER_SOLVERS.find(type(problem.structure))
     if special is not None:
         return special
-    from .mip import solve_mips
-
     return partial(solve_mips, gap=gap)
 
 
@@ -106,8 +92,3 @@ def packed(
         incumbent=restore(X),
         bound=restore(bound),
     )
-
-
-def share_of(deadline: float, left: int) -> float:
-    """Seconds for the next of `left` instances."""
-    return np.inf if deadline == np.inf else max(deadline - time.monotonic(), 0.0) / max(left, 1)

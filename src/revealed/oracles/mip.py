@@ -15,8 +15,7 @@ from ..errors import MissingDependencyError
 from ..problems.integer import IntegerProgram
 from ..problems.linear import LinearProgram
 from ..problems.solution import SolveStatus
-from .calls import wait_for
-from .integer import Found, share_of
+from .calls import Found, share_of, wait_for
 
 _TOLERANCE = 1e-9
 """Of rows, bounds and whole variables; rounding then moves an answer by next to nothing."""

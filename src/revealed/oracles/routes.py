@@ -19,7 +19,7 @@ import numpy as np
 from ..problems.integer import IntegerProgram
 from ..problems.solution import SolveStatus
 from ..problems.structures import RoutingStructure
-from .integer import Found
+from .calls import Found
 from .route_cuts import solve_by_cuts
 from .route_kernels import beyond_prices, cover, least_costs, order_of, price_out
 

@@ -18,7 +18,7 @@ import numpy as np
 from .._common.compiled import kernel
 from ..problems.integer import IntegerProgram
 from ..problems.solution import SolveStatus
-from .integer import Found
+from .calls import Found
 from .subtours import SubtourSolver
 
 _NODES = 400

@@ -148,7 +148,8 @@ def _refuse(args: argparse.Namespace, plan: Plan) -> None:
 def _data(args: argparse.Namespace, plan: Plan) -> tuple[Any, list[str]]:
     """The partitions, and the columns that are not learned from."""
     from ...datasets.parquet import column_names
-    from ...datasets.partitions import Partitions, files_of
+    from ...datasets.partitions import Partitions
+    from ...datasets.pieces import files_of
 
     options: dict[str, Any] = {
         "variables": plan.variables,
@@ -227,7 +228,8 @@ def predict_large(args: argparse.Namespace, model: FittedModel) -> int:
     import pyarrow
     import pyarrow.parquet as parquet
 
-    from ...datasets.partitions import Partitions, files_of
+    from ...datasets.partitions import Partitions
+    from ...datasets.pieces import files_of
 
     if args.robust is not None or args.skip_bad or model.limits or model.plan.is_whole:
         raise InputError(

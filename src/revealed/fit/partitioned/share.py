@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...datasets.partitions import Partitions, Piece
+from ...datasets.partitions import Partitions
+from ...datasets.pieces import Piece
 from ...errors import InputError, PartitionError
 from ...optimality.kinds import PlainCosts
 from ...optimality.sets import OptimalitySet
