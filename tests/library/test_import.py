@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 HEAVY = ["torch", "sklearn", "highspy", "clarabel", "matplotlib", "rich", "cvxpy", "networkx"]
-OPTIONAL = ["highspy", "clarabel", "rich", "matplotlib", "networkx"]
+OPTIONAL = ["highspy", "clarabel", "rich", "matplotlib", "networkx", "pyarrow"]
 OPTIONAL += ["cvxpy", "osqp", "piqp", "ecos", "daqp"]
 
 # Two ways in which a package can be missing, each put before the program.
@@ -87,10 +87,18 @@ def test_works_without_optional_packages(missing):
 
 
 @pytest.mark.parametrize("missing", [ABSENT, BROKEN], ids=["absent", "broken"])
-def test_command_without_optional_packages_names_the_extra(missing):
-    done = run_python(missing + "from revealed.cli import main; sys.exit(main(['demo']))")
+def test_command_without_optional_packages_names_the_extra(missing, tmp_path):
+    table = tmp_path / "contexts.parquet"
+    table.write_text("any")
+    call = f"""
+from revealed.cli import main
+main(["tour", "--out", {str(tmp_path / "tour")!r}])
+files = ["--contexts", {str(table)!r}, "--decisions", {str(tmp_path / "tour/decisions.csv")!r}]
+sys.exit(main(["doctor", "--problem", {str(tmp_path / "tour/plan.mps")!r}, *files]))
+"""
+    done = run_python(missing + call)
     assert done.returncode == 2
-    assert "pip install 'revealed[cli]'" in done.stderr
+    assert "pip install 'revealed[tables]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
