@@ -234,7 +234,17 @@ class OptimalitySet(Record, CostSet):
 
     @classmethod
     def concatenate(cls, parts: Any) -> MixedSets:
-        """Sets of different problems, of whatever sizes, one after the other in one batch."""
+        """Sets of different problems, of whatever sizes, one after the other in one batch.
+
+        Parameters
+        ----------
+        parts : list of OptimalitySet
+            At least one.
+
+        Returns
+        -------
+        MixedSets
+        """
         parts = tuple(parts)
         bad = [type(part).__name__ for part in parts if not isinstance(part, OptimalitySet)]
         if bad or not parts:
@@ -264,10 +274,6 @@ class OptimalitySet(Record, CostSet):
         ----------
         **parts
             New values by the name of the attribute. Nothing is checked or converted.
-
-        Returns
-        -------
-        OptimalitySet
         """
         return super().replaced(_cache={}, **parts)
 
