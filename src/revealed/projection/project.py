@@ -46,8 +46,8 @@ def project(
     method : str
         "auto" is the compiled kernel, and for instances it leaves above `tol` the slower solvers
         that are installed, and for small problems exact arithmetic. "kernel", "clarabel",
-        "reference" and "exact" force one. Sets of other kinds have methods of their own and name
-        them where another is asked for.
+        "reference" and "exact" force one. Sets of other kinds know only some of these, or others;
+        a method that they do not know is refused with the names of theirs.
     tol : float
         The largest residual that counts as solved, between 0 and 1.
     max_iter : int
@@ -64,7 +64,7 @@ def project(
     -------
     Projection
         Points, distances, residuals and a status for each instance; arrays are of the kind of
-        `costs`.
+        `costs`. For a list of costs, `point` is a list.
 
     Raises
     ------
