@@ -65,7 +65,21 @@ BLANK = 1e-8
 
 
 def decision_loss(problem: Problem, *, costs: Any, decisions: Any) -> Any:
-    """(B,): |x(c) - x*|^2. For 0/1 decisions, the number of entries that differ."""
+    """(B,): |x(c) - x*|^2. For 0/1 decisions, the number of entries that differ.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of any kind.
+    costs : (B, p) array or tensor
+        Predicted costs, or parameters of the problem.
+    decisions : (B, n) array or tensor, or OptimalitySet
+        Observed decisions.
+
+    Returns
+    -------
+    (B,) array or tensor
+    """
     case = case_of(problem, costs, decisions, stay=True, linear=False)
     return case.restore(_squared_difference(decide(case), case.decisions))
 
@@ -75,8 +89,19 @@ def estimate_loss(
 ) -> Any:
     """(B,): <c*, x(c) - x*>, what acting on the prediction costs in truth (the SPO loss, regret).
 
-    `decisions` should be optimal under `true_costs`; None solves for them. Where they are not, a
-    prediction that does better shows as a negative number.
+    Parameters
+    ----------
+    problem : LinearProgram
+    costs : (B, n) array or tensor
+        Predicted costs.
+    decisions : (B, n) array or tensor, or OptimalitySet, optional
+        Should be optimal under `true_costs`; None solves for them. Where they are not, a
+        prediction that does better shows as a negative number.
+    true_costs : (B, n) array or tensor
+
+    Returns
+    -------
+    (B,) array or tensor
     """
     case, truth = true_case_of(problem, costs, decisions, true_costs)
     return case.restore(_cost_of(truth, decide(case) - case.decisions))
@@ -87,8 +112,24 @@ def relative_regret(
 ) -> float:
     """One number: the sum of `estimate_loss` over the sum of |<c*, x*>|, as in the literature.
 
-    A share of the optimum means nothing where `decisions` are not optimal under `true_costs`
-    (observed with noise, say), so they are checked and refused; None solves for them.
+    Parameters
+    ----------
+    problem : LinearProgram
+    costs : (B, n) array or tensor
+        Predicted costs.
+    decisions : (B, n) array or tensor, or OptimalitySet, optional
+        None solves for them.
+    true_costs : (B, n) array or tensor
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InputError
+        If `decisions` are not optimal under `true_costs` (observed with noise, say): a share of
+        the optimum would mean nothing. Also if all optimal values are 0.
     """
     case, truth = true_case_of(problem, costs, decisions, true_costs)
     return _share_of_optimum(case, truth, _cost_of(truth, decide(case) - case.decisions))
@@ -98,7 +139,16 @@ def optimal(problem: LinearProgram, *, costs: Any, decisions: Any = None, true_c
     """(B,): 1 where x(c) costs no more than x* in truth (to a millionth), else 0.
 
     The mean is the share of decisions that lose nothing, whether or not they are the observed ones:
-    of several that are best any will do. `decisions` as for `estimate_loss`.
+    of several that are best any will do. Arguments are those of `estimate_loss`.
+
+    Parameters
+    ----------
+    problem : LinearProgram
+    costs, decisions, true_costs : (B, n) arrays or tensors
+
+    Returns
+    -------
+    (B,) array or tensor
     """
     case, truth = true_case_of(problem, costs, decisions, true_costs)
     regret = _cost_of(truth, decide(case) - case.decisions)
@@ -109,7 +159,18 @@ def optimal(problem: LinearProgram, *, costs: Any, decisions: Any = None, true_c
 def exact(problem: Problem, *, costs: Any, decisions: Any) -> Any:
     """(B,): 1 where the oracle's x(c) is x*, else 0; where decisions tie that is luck.
 
-    Plain and quick. `accuracy` gives each of several tied decisions its chance.
+    Plain and quick. `accuracy` gives each of several tied decisions its chance. Arguments are those
+    of `decision_loss`.
+
+    Parameters
+    ----------
+    problem : Problem
+    costs : (B, p) array or tensor
+    decisions : (B, n) array or tensor, or OptimalitySet
+
+    Returns
+    -------
+    (B,) array or tensor
     """
     case = case_of(problem, costs, decisions, stay=True, linear=False)
     return case.restore(1.0 * same_decision(decide(case), case.decisions, tolerance_of(decisions)))
@@ -129,9 +190,23 @@ def suboptimality(
     It does change with the scale of c alone: at a fixed margin, longer costs with the same
     decisions have a smaller Gamma, for |P(c)| grows and the margin with it does not. A model whose
     costs are long can so be ranked before one whose decisions are better. To compare models, use
-    `relative_suboptimality`. `margin` must be that of the
-    sets if decisions are an OptimalitySet; None takes theirs. With margin 0 the projection of a
-    cost that is wrong enough is 0 and has no direction: NaN.
+    `relative_suboptimality`.
+
+    Parameters
+    ----------
+    problem : LinearProgram
+    costs : (B, n) array or tensor
+        Predicted costs.
+    decisions : (B, n) array or tensor, or OptimalitySet
+        Observed decisions.
+    margin : float or None
+        Must be that of the sets if decisions are an OptimalitySet; None takes theirs. With margin
+        0 the projection of a cost that is wrong enough is 0 and has no direction.
+
+    Returns
+    -------
+    (B,) array or tensor
+        NaN where the projection is 0.
     """
     case = case_of(problem, costs, decisions)
     nearest = project(case.costs, sets_of(case, decisions, margin)).point
@@ -145,9 +220,21 @@ def relative_suboptimality(problem: LinearProgram, *, costs: Any, decisions: Any
 
     The cost keeps its direction and takes the length of the shortest cost that explains the
     decision with the margin, so neither the scale of c nor the margin matters: what is measured is
-    how much worse x(c) is under the explaining cost nearest in direction. Never negative, and 0
-    where x(c) = x*. NaN where c is 0, or where the decision is at no bound, so that a cost of 0
-    explains it. Two projections each.
+    how much worse x(c) is under the explaining cost nearest in direction. Two projections each.
+
+    Parameters
+    ----------
+    problem : LinearProgram
+    costs : (B, n) array or tensor
+        Predicted costs.
+    decisions : (B, n) array or tensor, or OptimalitySet
+        Observed decisions.
+
+    Returns
+    -------
+    (B,) array or tensor
+        Never negative, and 0 where x(c) = x*. NaN where c is 0, or where the decision is at no
+        bound, so that a cost of 0 explains it.
     """
     case = case_of(problem, costs, decisions)
     sets = sets_of(case, case.decisions, 1.0)
@@ -166,6 +253,16 @@ def suboptimality_loss(problem: LinearProgram, *, costs: Any, decisions: Any) ->
     Hanasusanto and Kuhn, 2018; for linear programs it is the absolute duality gap of Chan, Lee
     and Terekhov, 2019). It is measured in the unit of the prediction: half of c has half of it,
     and c = 0 makes it 0 for every decision. Gamma fixes that.
+
+    Parameters
+    ----------
+    problem : LinearProgram
+    costs : (B, n) array or tensor
+    decisions : (B, n) array or tensor, or OptimalitySet
+
+    Returns
+    -------
+    (B,) array or tensor
     """
     case = case_of(problem, costs, decisions, stay=True)
     return case.restore(_cost_of(case.costs, case.decisions - decide(case)))
@@ -176,6 +273,16 @@ def normalized_suboptimality_loss(problem: LinearProgram, *, costs: Any, decisio
 
     Free of the scale of c, and NaN at c = 0. Still measured by the prediction itself: near a tie
     it is close to 0 however wrong the decision. Gamma asks a cost that explains x* instead.
+
+    Parameters
+    ----------
+    problem : LinearProgram
+    costs : (B, n) array or tensor
+    decisions : (B, n) array or tensor, or OptimalitySet
+
+    Returns
+    -------
+    (B,) array or tensor
     """
     case = case_of(problem, costs, decisions, stay=True)
     gap = _cost_of(case.costs, case.decisions - decide(case))
@@ -190,9 +297,25 @@ def in_set(
     margin: float | None = 1.0,
     tol: float = 1e-8,
 ) -> Any:
-    """(B,): 1 where the cost explains the decision with the margin (to `tol` |c|), else 0.
+    """(B,): 1 where the cost explains the decision with the margin, else 0.
 
     The mean is the share inside. Nothing is solved, one projection each.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of any kind.
+    costs : (B, p) array or tensor
+        Predicted costs, or parameters of the problem.
+    decisions : (B, n) array or tensor, or OptimalitySet
+    margin : float or None
+        Must be that of the sets if decisions are an OptimalitySet; None takes theirs.
+    tol : float
+        The distance from the set, relative to |c|, that counts as none.
+
+    Returns
+    -------
+    (B,) array or tensor
     """
     case = case_of(problem, costs, decisions, linear=False)
     inside = np.asarray(sets_of(case, decisions, margin).contains(case.costs, tol=tol))
@@ -205,16 +328,30 @@ def accuracy(
     """(B,): 1 where x(c) = x*, 0 where not, and the chance of x* where decisions tie.
 
     A constant cost makes many decisions optimal, and which of them a solver returns says nothing
-    about the prediction. Such an instance scores the share of `draws` (an even number) in which
-    x* is the best decision after c has been disturbed by normal noise of a millionth of its
-    largest entry. Noise comes in pairs of opposite sign, so each of two tied decisions scores 1/2
-    exactly; in general the standard error is at most 1/(2 sqrt(draws)). Where ties are endless
-    (a circle that costs nothing), noise of any sign may leave no best decision; it is then given
-    the sign that keeps variables at their only bound. The score depends on the instance, `draws`
-    and `seed` alone, not on the batch.
+    about the prediction. Such an instance scores the share of `draws` in which x* is the best
+    decision after c has been disturbed by normal noise of a millionth of its largest entry. Noise
+    comes in pairs of opposite sign, so each of two tied decisions scores 1/2 exactly; in general
+    the standard error is at most 1/(2 sqrt(draws)). Where ties are endless (a circle that costs
+    nothing), noise of any sign may leave no best decision; it is then given the sign that keeps
+    variables at their only bound. The score depends on the instance, `draws` and `seed` alone, not
+    on the batch.
 
     Cost: one solve each, one projection for those that match, and `draws` solves for each
     instance in which no decision wins by 30 times the noise.
+
+    Parameters
+    ----------
+    problem : LinearProgram
+    costs : (B, n) array or tensor
+    decisions : (B, n) array or tensor, or OptimalitySet
+    draws : int
+        An even number.
+    seed : int
+        Of the noise.
+
+    Returns
+    -------
+    (B,) array or tensor
     """
     case = case_of(problem, costs, decisions)
     check_whole(draws, "draws", 2)
@@ -247,8 +384,20 @@ def summary(
 ) -> dict[str, float]:
     """Means over the batch by name, from one solve and one projection.
 
-    `decision_loss`, `suboptimality` and its two predecessors, `h` (1/2 dist^2), `in_set`; with
-    true costs also `estimate_loss` and `relative_regret`. NaN for an empty batch.
+    Parameters
+    ----------
+    problem : LinearProgram
+    costs : (B, n) array or tensor
+    decisions : (B, n) array or tensor, or OptimalitySet
+    true_costs : (B, n) array or tensor, optional
+    margin : float or None
+        As for `suboptimality`.
+
+    Returns
+    -------
+    dict of float
+        `decision_loss`, `suboptimality` and its two predecessors, `h` (1/2 dist^2), `in_set`; with
+        true costs also `estimate_loss` and `relative_regret`. NaN for an empty batch.
     """
     case = case_of(problem, costs, decisions)
     X, sets = decide(case), sets_of(case, decisions, margin)

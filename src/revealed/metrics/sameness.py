@@ -22,10 +22,34 @@ good."""
 
 
 def alike(one: Any, other: Any, tol: float = SAME) -> Any:
-    """Which entries are the same, `other` being the measure; NaN is like nothing."""
+    """Which entries are the same, `other` being the measure; NaN is like nothing.
+
+    Parameters
+    ----------
+    one, other : arrays or tensors
+        Of shapes that broadcast.
+    tol : float
+        Entries may differ by `tol` (1 + |other|).
+
+    Returns
+    -------
+    bool array or tensor
+    """
     return abs(one - other) <= tol * (1.0 + abs(other))
 
 
 def same_decision(one: Any, other: Any, tol: float = SAME) -> Any:
-    """(B,) bool: which decisions (B, n) are the same in every entry; numpy or torch."""
+    """(B,) bool: which decisions are the same in every entry.
+
+    Parameters
+    ----------
+    one, other : (B, n) arrays or tensors
+        The difference is measured against `other`.
+    tol : float
+        Entries may differ by `tol` (1 + |other|).
+
+    Returns
+    -------
+    (B,) bool array or tensor
+    """
     return alike(one, other, tol).all(1)

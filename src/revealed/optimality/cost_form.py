@@ -31,9 +31,25 @@ _ENDS = {"head": (0.0, 1.0), "tail": (1.0, 0.0), "both": (0.5, 0.5)}
 class CostForm(Record):
     """c = S w + c0, with `lower <= w <= upper` and `cost_lower <= c <= cost_upper`.
 
-    `matrix` is S, (n, p), dense or scipy.sparse, or one for each instance: (B, n, p) or a sequence.
-    `offset` is c0, a number, (n,) or (B, n). Limits are numbers or arrays of the same kind, None
-    for none; they are part of what explains a decision: `OptimalitySet(problem, X, form=form)`.
+    The limits are part of what explains a decision: `OptimalitySet(problem, X, form=form)`.
+
+    Parameters
+    ----------
+    matrix : (n, p) or (B, n, p) array or sparse matrix, or sequence of B matrices
+        S, shared or one for each instance.
+    offset : float, (n,) or (B, n) array
+        c0.
+    lower, upper : float, (p,) or (B, p) array, optional
+        Limits of the parameters; none unless given.
+    cost_lower, cost_upper : float, (n,) or (B, n) array, optional
+        Limits of the costs; none unless given.
+
+    Raises
+    ------
+    ShapeError
+        If shapes do not agree.
+    InputError
+        If a lower limit exceeds an upper one, or a value has no meaning.
     """
 
     map: AffineMap
@@ -75,12 +91,37 @@ class CostForm(Record):
 
     @classmethod
     def identity(cls, n: int, **limits: Any) -> CostForm:
-        """c = w: every entry is predicted; for limits alone, such as `lower=0`."""
+        """c = w: every entry is predicted; for limits alone, such as `lower=0`.
+
+        Parameters
+        ----------
+        n : int
+            Entries of a cost.
+        **limits
+            `lower`, `upper`, `cost_lower` and `cost_upper`, as of `CostForm`.
+
+        Returns
+        -------
+        CostForm
+        """
         return cls(sparse.eye_array(int(n)), **limits)
 
     @classmethod
     def known(cls, values: Any, **limits: Any) -> CostForm:
-        """Some entries known: `values` (n,) or (B, n), NaN where the entry is to be predicted."""
+        """Some entries known, the others predicted.
+
+        Parameters
+        ----------
+        values : (n,) or (B, n) array
+            NaN where the entry is to be predicted: the same entries in every instance.
+        **limits
+            `lower`, `upper`, `cost_lower` and `cost_upper`, as of `CostForm`.
+
+        Returns
+        -------
+        CostForm
+            Its parameters are the entries to be predicted, in their order.
+        """
         array = to_float64(values, "values")
         missing = np.isnan(np.atleast_2d(array))
         if array.ndim not in (1, 2) or (missing != missing[:1]).any():
@@ -96,7 +137,20 @@ class CostForm(Record):
 
     @classmethod
     def tied(cls, groups: Any, **limits: Any) -> CostForm:
-        """Entries with the same label in `groups` (n,) have one cost; w is by sorted label."""
+        """Entries with the same label have one cost.
+
+        Parameters
+        ----------
+        groups : (n,) array
+            A label for each entry.
+        **limits
+            `lower`, `upper`, `cost_lower` and `cost_upper`, as of `CostForm`.
+
+        Returns
+        -------
+        CostForm
+            Its parameters are by sorted label.
+        """
         labels, place = np.unique(np.asarray(groups), return_inverse=True)
         if np.ndim(groups) != 1:
             raise ShapeError(f"`groups` must be (n,), a label each; got {np.shape(groups)}.")
@@ -108,10 +162,25 @@ class CostForm(Record):
     def vertices(
         cls, graph: Any, *, n_nodes: int | None = None, at: str = "head", **limits: Any
     ) -> CostForm:
-        """An edge costs what the vertex it enters weighs (`at="tail"`: leaves; "both": the mean).
+        """An edge costs what the vertex it enters weighs.
 
-        `graph` is a problem whose structure has edges (a path or a grid), or (E, 2) edges. Costs
-        that are sums over the vertices of a path leave the first one out with "head".
+        Costs that are sums over the vertices of a path leave the first one out with "head".
+
+        Parameters
+        ----------
+        graph : LinearProgram or (E, 2) int array
+            A path problem, or edges (tail, head).
+        n_nodes : int, optional
+            For more vertices than the edges mention.
+        at : "head", "tail" or "both"
+            The vertex that counts: the one entered, the one left, or the mean of the two.
+        **limits
+            `lower`, `upper`, `cost_lower` and `cost_upper`, as of `CostForm`.
+
+        Returns
+        -------
+        CostForm
+            Its parameters are the weights of the vertices.
         """
         if at not in _ENDS:
             raise InputError(f"`at` must be one of {', '.join(_ENDS)}; got {at!r}.")
@@ -124,7 +193,20 @@ class CostForm(Record):
 
     @classmethod
     def features(cls, phi: Any, offset: Any = 0.0, **limits: Any) -> CostForm:
-        """c = phi w: features of each entry, (n, p) or (B, n, p), with shared coefficients w."""
+        """c = phi w: features of each entry, with shared coefficients w.
+
+        Parameters
+        ----------
+        phi : (n, p) or (B, n, p) array or sparse matrix
+        offset : float, (n,) or (B, n) array
+            Added to the costs.
+        **limits
+            `lower`, `upper`, `cost_lower` and `cost_upper`, as of `CostForm`.
+
+        Returns
+        -------
+        CostForm
+        """
         return cls(phi, offset, **limits)
 
     # --- use ---------------------------------------------------------------------------------
@@ -154,7 +236,16 @@ class CostForm(Record):
         return tuple(np.asarray(part.any(axis=0)) for part in parts)
 
     def costs(self, parameters: Any) -> Any:
-        """(B, n) costs of parameters (B, p); torch in, torch out, with a gradient."""
+        """The costs of parameters; torch in, torch out, with a gradient.
+
+        Parameters
+        ----------
+        parameters : (B, p) array or tensor
+
+        Returns
+        -------
+        (B, n) array or tensor
+        """
         if is_torch(parameters):
             return self._torch_costs(parameters)
         w, _ = as_costs(parameters, self.n_parameters, "parameters")

@@ -77,8 +77,18 @@ class Identified:
         return self.n - self.n_unknown
 
     def canonical(self, costs: Any) -> np.ndarray:
-        """Costs or coefficients (n,) or (n, k) less their part along the directions that no
-        decision identifies: the shortest of all that decide alike."""
+        """Costs or coefficients less their part along the directions that no decision identifies:
+        the shortest of all that decide alike.
+
+        Parameters
+        ----------
+        costs : (n,) or (n, k) array
+            A row for each entry.
+
+        Returns
+        -------
+        (n,) or (n, k) array
+        """
         values = np.asarray(costs, float)
         if values.shape[:1] != (self.n,):
             raise InputError(
@@ -98,11 +108,26 @@ class Identified:
 
 
 def identified(sets: OptimalitySet, contexts: Any = None, *, exceptions: int = 0) -> Identified:
-    """What decisions, as an OptimalitySet, identify of costs; with `contexts` (B, d) also which
-    features have separable effects.
+    """What decisions identify of costs, and which features have separable effects.
 
-    A row or bound counts as reached in every decision if at most `exceptions` decisions do not
-    reach it. Where matrices differ by instance, only rows that are the same in all are looked at.
+    Parameters
+    ----------
+    sets : OptimalitySet
+        Of plain costs of a LinearProgram. Where matrices differ by instance, only rows that are
+        the same in all are looked at.
+    contexts : (B, d) array, optional
+        Features of each decision.
+    exceptions : int
+        A row or bound counts as reached in every decision if at most so many do not reach it.
+
+    Returns
+    -------
+    Identified
+
+    Raises
+    ------
+    InputError
+        For other sets, and for more than 4,000 entries whose bounds leave a choice.
     """
     if not (isinstance(sets, OptimalitySet) and sets.is_plain):
         raise InputError(

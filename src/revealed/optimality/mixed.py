@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
 
 class MixedSets(Record, CostSet):
-    """Several OptimalitySets as one; built by `OptimalitySet.concatenate`."""
+    """Sets of different problems, of whatever sizes, in one batch; see `OptimalitySet.concatenate`.
+
+    Costs come as a list of vectors, or as an array (B, widest) whose rows are filled up: entries
+    beyond an instance's own length are not looked at.
+
+    Parameters
+    ----------
+    parts : tuple of OptimalitySet
+    """
 
     problem = None
     parts: tuple[OptimalitySet, ...]
@@ -91,9 +99,18 @@ class MixedSets(Record, CostSet):
                 yield here, part if whole else part[place]
 
     def solve(self, parameters: Any, **options: Any) -> list[Any]:
-        """A list of B decisions, each the best of its own problem under its own parameters.
+        """The best decision of each instance's own problem under its own parameters.
 
-        NaN where there is none.
+        Parameters
+        ----------
+        parameters : list of B arrays, or (B, widest) array
+        **options
+            Passed on to the `solve` of each problem, such as `time_limit`.
+
+        Returns
+        -------
+        list of array
+            B decisions, NaN where there is none.
         """
         C = padded(parameters, self)
         result: list[Any] = [None] * len(self)

@@ -70,8 +70,20 @@ class CostSet(Protocol):
         return self
 
     def contains(self, costs: Any, *, tol: float = 1e-8) -> Any:
-        """(B,) bool: whether each cost (B, p) explains its decision, to a distance of `tol`
-        |cost| or, where that is more, `tol` times the margin."""
+        """(B,) bool: whether each cost explains its decision.
+
+        Parameters
+        ----------
+        costs : (B, p) array or tensor
+            One row for each set.
+        tol : float
+            A distance of up to `tol` |cost| from the set or, where that is more, `tol` times the
+            margin counts as none.
+
+        Returns
+        -------
+        (B,) bool array or tensor
+        """
         check_number(tol, "tol")
         c, restore = as_costs(costs, self.n_parameters, "costs")
         p = PROJECTORS.of(self.kind)(c, self, ProjectionOptions())

@@ -84,14 +84,29 @@ def read_rounded(
     tol: float = 1e-5,
     vertices: bool = True,
 ) -> Reading:
-    """The decisions that rounded ones (B, n) stand for.
+    """The decisions that rounded ones stand for.
 
-    `decision_tol` is half a unit of the last digit, one number or one for each entry; 0 takes the
-    decisions as they are. "auto" finds the precision from the numbers, and assumes rounding only
-    where it explains most decisions that are infeasible or not at a vertex. What rounding does not
-    explain is left as it is. Without `vertices`, where unknown constraints make up for what is
-    missing of a vertex, only decisions that are infeasible count, and any feasible point within
-    rounding at which known candidates hold explains them.
+    What rounding does not explain is left as it is.
+
+    Parameters
+    ----------
+    problem : LinearProgram
+    X : (B, n) array
+        Observed decisions.
+    decision_tol : "auto", float or (n,) array
+        Half a unit of the last digit, one number or one for each entry; 0 takes the decisions as
+        they are. "auto" finds the precision from the numbers, and assumes rounding only where it
+        explains most decisions that are infeasible or not at a vertex.
+    tol : float
+        How near to a bound, or to obeying a constraint, counts as there.
+    vertices : bool
+        Whether decisions should be vertices. Without, where unknown constraints make up for what
+        is missing of a vertex, only decisions that are infeasible count, and any feasible point
+        within rounding at which known candidates hold explains them.
+
+    Returns
+    -------
+    Reading
     """
     given = checked_decision_tol(decision_tol, problem.n_variables)
     if given is not None and not given.any():

@@ -43,20 +43,49 @@ T = TypeVar("T")
 class OptimalitySet(Record, CostSet):
     """For each decision of a batch, the convex set of costs under which it is optimal.
 
-    A decision read from a solver is never exactly at its bounds: an entry counts as at a bound, and
-    a row as binding, within `tol`, relative to 1 + |bound| and to the size of the row's terms (1
-    gives way to the size of the problem where that is smaller). The default suits interior-point
-    output, where 5e-6 stands for 0. `snapped` and `nearest_free` say what that decided, and
-    `report()` says it in words.
+    A decision read from a solver is never exactly at its bounds, so bounds and rows count as
+    reached within `tol`. `snapped` and `nearest_free` say what that decided, and `report()` says
+    it in words.
 
-    `margin` (one number, or one for each instance) keeps out the trivial c = 0 and costs that are
-    merely tied. `form` says how costs come from fewer parameters, and within which limits; the set
-    is then one of parameters, and may be empty. `soft` (a price, such as 100) lets the conditions
-    be missed by e at 1/2 soft |e|^2, so that no set is empty and the distance counts the miss.
+    Parameters
+    ----------
+    problem : LinearProgram, QuadraticProgram, ConvexProgram, IntegerProgram or OracleProblem
+        What the decision maker may do.
+    decisions : (B, n) array or tensor
+        Observed decisions, taken as optimal.
+    margin : float or (B,) array
+        How clearly a cost must favor the decision, at least 0. A positive margin keeps out the
+        trivial c = 0 and costs that are merely tied.
+    tol : float
+        How near to a bound counts as at it, and to a row as binding: relative to 1 + |bound| and
+        to the size of the row's terms (1 gives way to the size of the problem where that is
+        smaller). The default suits interior-point output, where 5e-6 stands for 0.
+    form : CostForm, optional
+        How costs come from fewer parameters, and within which limits. The set is then one of
+        parameters, and may be empty.
+    soft : float, optional
+        A price, such as 100, that lets the conditions be missed by e at 1/2 soft |e|^2, so that
+        no set is empty and the distance counts the miss.
+    infeasible : "refuse", "repair" or "weigh"
+        What to do with a decision that breaks its constraints by more than `tol`: refuse it, put
+        the nearest one that obeys them in its place, or also count it for less the farther off
+        it was. `repaired` and `weights` say how far and how much.
 
-    A decision that breaks its constraints by more than `tol` is refused. `infeasible="repair"`
-    puts the nearest one that obeys them in its place, and "weigh" also counts it for less the
-    farther off it was; `repaired` and `weights` say how far and how much.
+    Raises
+    ------
+    InputError
+        If a decision is refused, or an argument has no meaning.
+    ShapeError
+        If decisions, margins or the form do not fit the problem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import revealed as rv
+    >>> problem = rv.problems.knapsack([1.0, 1.0], capacity=1.0)
+    >>> sets = rv.OptimalitySet(problem, np.array([[1.0, 0.0]]))
+    >>> sets.contains(np.array([[-3.0, -1.0]]))
+    array([ True])
     """
 
     problem: Problem
@@ -205,7 +234,17 @@ class OptimalitySet(Record, CostSet):
 
     @classmethod
     def concatenate(cls, parts: Any) -> MixedSets:
-        """Sets of different problems, of whatever sizes, one after the other in one batch."""
+        """Sets of different problems, of whatever sizes, one after the other in one batch.
+
+        Parameters
+        ----------
+        parts : list of OptimalitySet
+            At least one.
+
+        Returns
+        -------
+        MixedSets
+        """
         parts = tuple(parts)
         bad = [type(part).__name__ for part in parts if not isinstance(part, OptimalitySet)]
         if bad or not parts:
@@ -229,7 +268,13 @@ class OptimalitySet(Record, CostSet):
         return self.replaced(problem=problem, _kind=self._kind.take(chosen, problem), **arrays)
 
     def replaced(self, **parts: Any) -> Self:
-        """A copy with some parts replaced, such as `weights`; they are taken as they are."""
+        """A copy with some parts replaced, such as `weights`; they are taken as they are.
+
+        Parameters
+        ----------
+        **parts
+            New values by the name of the attribute. Nothing is checked or converted.
+        """
         return super().replaced(_cache={}, **parts)
 
     def as_plain(
@@ -263,7 +308,22 @@ class OptimalitySet(Record, CostSet):
         return self._cache[key]
 
     def to(self, device: Any) -> CostSet:
-        """The same sets on a device, such as "cuda": a `DeviceSets`, made once and kept."""
+        """The same sets on a device, made once and kept.
+
+        Parameters
+        ----------
+        device : str or torch.device
+            Such as "cuda".
+
+        Returns
+        -------
+        DeviceSets
+
+        Raises
+        ------
+        InputError
+            Unless the sets are of plain costs of a LinearProgram.
+        """
         upload = UPLOADS.find(type(self._kind))
         if upload is None:
             raise InputError(
@@ -275,16 +335,42 @@ class OptimalitySet(Record, CostSet):
     # --- questions about costs -------------------------------------------------------------------
 
     def solve(self, parameters: Any, **options: Any) -> Solution:
-        """Decisions of minimum cost under other parameters (B, p); see `Problem.solve`."""
+        """Decisions of minimum cost under other parameters; see `Problem.solve`.
+
+        Parameters
+        ----------
+        parameters : (B, p) array or tensor
+            Costs, or the parameters of the form.
+        **options
+            Passed on to the `solve` of the problem, such as `time_limit`.
+
+        Returns
+        -------
+        Solution
+        """
         costs = parameters if self.form is None else self.form.costs(parameters)
         return self.problem.solve(costs, **options)
 
     def max_margin(self, costs: Any) -> Any:
         """(B,): the largest margin at which each cost still explains its decision.
 
-        Negative where some reduced cost has the wrong sign, -inf where no multipliers fit the
-        free entries, inf where nothing is at a bound, NaN where the solver found none of these.
-        Limits of a form are not looked at. One linear program for each instance.
+        One linear program for each instance. Limits of a form are not looked at.
+
+        Parameters
+        ----------
+        costs : (B, p) array or tensor
+            One row for each set.
+
+        Returns
+        -------
+        (B,) array or tensor
+            Negative where some reduced cost has the wrong sign, -inf where no multipliers fit the
+            free entries, inf where nothing is at a bound, NaN where the solver found none of these.
+
+        Raises
+        ------
+        InputError
+            If a decision touches a cone at a corner, or the sets have no rows and bounds.
         """
         c, restore = as_costs(costs, self.n_parameters, "costs")
         if len(c) != len(self):

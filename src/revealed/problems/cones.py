@@ -62,7 +62,15 @@ def _unit(known: float, found: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SecondOrderCone:
-    """|A x + b| <= c x + d with A (k, n), b (k,), c (n,) and d a number."""
+    """Decisions with |A x + b| <= c x + d.
+
+    Parameters
+    ----------
+    A : (k, n) array
+    b : float or (k,) array
+    c : float or (n,) array
+    d : float
+    """
 
     A: Any
     b: Any = 0.0
@@ -113,7 +121,15 @@ class SecondOrderCone:
 
 @dataclass(frozen=True, eq=False)
 class SemidefiniteCone:
-    """F0 + sum_j x_j F_j positive semidefinite, with F (n, k, k) and F0 (k, k), all symmetric."""
+    """Decisions with F0 + sum_j x_j F_j positive semidefinite.
+
+    Parameters
+    ----------
+    F : (n, k, k) array
+        A symmetric matrix for each variable.
+    F0 : 0 or (k, k) array
+        Symmetric.
+    """
 
     F: Any
     F0: Any = 0.0

@@ -44,14 +44,36 @@ class ConvexProgram(Record, SmoothProblem):
         problem = rv.ConvexProgram(phi, n_variables=5, n_parameters=5, A_eq=np.ones((1, 5)),
                                    b_eq=[1.0], inequalities=[lambda x: (x * x).sum() - 0.5])
 
-    `inequalities` are functions x -> a number or a vector, convex, at most 0; `equalities` the
-    same, affine, 0. `cones` are SecondOrderCone and SemidefiniteCone. Rows and bounds are those of
-    `LinearProgram`, and alone may differ by instance; there is no lower bound unless given. `start`
-    (n,) is where `solve` begins, for a phi that is not finite everywhere.
+    Parameters
+    ----------
+    objective : callable
+        phi(x, w), minimized: torch code that takes x (n,) and w (p,), float64, and returns a
+        number. Its gradient in x must be affine in w; another is refused, with the reason, as
+        soon as there are decisions to look at it from. That phi(., w) is convex for the w in
+        question is taken on trust: where it is not, an explained decision is one that meets the
+        first-order conditions.
+    n_variables, n_parameters : int
+        n and p.
+    inequalities : sequence of callable
+        Convex functions x -> a number or a vector, at most 0.
+    equalities : sequence of callable
+        Affine functions x -> a number or a vector, equal to 0.
+    cones : sequence of SecondOrderCone or SemidefiniteCone
+    A_eq, A_ub : (m, n) or (B, m, n) array or sparse matrix, optional
+        Rows, as of a `LinearProgram`. Rows and bounds alone may differ by instance.
+    b_eq, b_ub : float, (m,) or (B, m) array, optional
+        Right-hand sides.
+    lb, ub : float, (n,) or (B, n) array, optional
+        Bounds; there are none unless given.
+    start : (n,) array, optional
+        Where `solve` begins, for a phi that is not finite everywhere.
 
-    A phi whose gradient is not affine in w is refused, with the reason, as soon as there are
-    decisions to look at it from. That phi(., w) is convex for the w in question is taken on trust:
-    where it is not, an explained decision is one that meets the first-order conditions.
+    Raises
+    ------
+    InputError
+        If an argument is not such a function or cone.
+    ShapeError
+        If shapes do not agree.
     """
 
     constraints: LinearProgram
@@ -133,15 +155,39 @@ class ConvexProgram(Record, SmoothProblem):
     def solve(
         self, costs: Any, *, time_limit: float | None = None, threads: int | None = None
     ) -> Solution:
-        """Best decisions for a batch of parameters (B, p), with a status for each.
+        """Best decisions for a batch of parameters, with a status for each.
 
         Sequential quadratic programs with the cones kept whole, by Clarabel; OPTIMAL only where the
         constraints and the first-order conditions hold and phi does not curve down.
+
+        Parameters
+        ----------
+        costs : (B, p) array or tensor
+            Parameters w.
+        time_limit : float, optional
+            Seconds for the whole call; instances not reached have status LIMIT.
+        threads : int, optional
+            As many as there are processors unless given.
+
+        Returns
+        -------
+        Solution
         """
         return super().solve(costs, time_limit=time_limit, threads=threads)
 
     def objective(self, costs: Any, decisions: Any) -> np.ndarray:
-        """(B,): phi(x, w)."""
+        """(B,): phi(x, w).
+
+        Parameters
+        ----------
+        costs : (B, p) array
+            Parameters w.
+        decisions : (B, n) array
+
+        Returns
+        -------
+        (B,) array
+        """
         w, _ = as_costs(costs, self.n_parameters, "costs")
         X, _ = as_costs(decisions, self.n_variables, "decisions")
         check_pairs(w, X)
@@ -168,14 +214,35 @@ class ConvexProgram(Record, SmoothProblem):
         return Tangent(rows, Normals(corners) if any(corners) else None)
 
     def is_strictly_inside(self, x: np.ndarray, tol: float) -> bool:
-        """Whether x (n,) obeys every function and every cone with more than `tol` to spare."""
+        """Whether a decision obeys every function and every cone with room to spare.
+
+        Parameters
+        ----------
+        x : (n,) array
+        tol : float
+            The room.
+
+        Returns
+        -------
+        bool
+        """
         values, _ = values_and_slopes(self.inequalities, x[None])
         touches = [cone.touch(x, tol) for cone in self.cones]
         inside = bool((values < -tol).all())
         return inside and all(t.corner is None and t.value < -tol for t in touches)
 
     def constraint_violation(self, decisions: Any) -> Any:
-        """(B,): the largest relative violation of any row, bound, function or cone."""
+        """(B,): the largest relative violation of any row, bound, function or cone.
+
+        Parameters
+        ----------
+        decisions : (B, n) array or tensor
+
+        Returns
+        -------
+        (B,) array or tensor
+            0 where a decision obeys every constraint.
+        """
         X, restore = as_costs(decisions, self.n_variables, "decisions")
         self.check_batch(len(X), "decisions")
         return restore(relative_violation(self.tangent(X, 0.0).rows, X))

@@ -48,11 +48,41 @@ class Sliced(Protocol):
 class LinearProgram(Record, SmoothProblem, LinearObjective):
     """A linear program in general form, or a batch of them, waiting for costs.
 
-    Matrices are dense or scipy.sparse, shared by all instances or one for each: a (B, m, n) array
-    or a sequence of B matrices. Right-hand sides and bounds are shared (scalars or vectors) or one
-    row for each instance: (B, m) and (B, n). `lb=None` means no lower bound, `ub=None` no upper
-    one. `structure` names a special form (see `revealed.problems`) that a faster oracle knows; it
-    must describe the same constraints. A problem never changes once built.
+        x(c) = argmin <c, x>   subject to   A_eq x = b_eq,   A_ub x <= b_ub,   lb <= x <= ub
+
+    A problem never changes once built.
+
+    Parameters
+    ----------
+    A_eq, A_ub : (m, n) array or sparse matrix, optional
+        Rows shared by all instances. A (B, m, n) array or a sequence of B matrices gives each
+        instance its own.
+    b_eq, b_ub : float, (m,) or (B, m) array, optional
+        Right-hand sides, shared or one row for each instance; a number serves every row.
+    lb, ub : float, (n,) or (B, n) array, or None
+        Bounds, shared or one row for each instance. None means no bound; the default is x >= 0.
+    structure : Structure, optional
+        A special form (see `revealed.problems`) that a faster oracle knows. It must describe the
+        same constraints.
+
+    Raises
+    ------
+    ShapeError
+        If shapes do not agree, or nothing says how many variables there are.
+    InputError
+        If a value has no meaning, such as NaN.
+
+    Examples
+    --------
+    Two items that compete for one unit, for three instances:
+
+    >>> import numpy as np
+    >>> import revealed as rv
+    >>> problem = rv.LinearProgram(A_ub=[[1.0, 1.0]], b_ub=1.0)
+    >>> problem.solve(np.array([[-1.0, -2.0], [-3.0, -2.0], [1.0, 1.0]])).x
+    array([[0., 1.],
+           [1., 0.],
+           [0., 0.]])
     """
 
     n_variables: int
@@ -116,15 +146,27 @@ class LinearProgram(Record, SmoothProblem, LinearObjective):
     def solve(
         self, costs: Any, *, time_limit: float | None = None, threads: int | None = None
     ) -> Solution:
-        """Decisions of minimum cost for a batch of costs (B, n), with a status for each.
+        """Decisions of minimum cost for a batch of costs, with a status for each.
 
         The decision for an instance is a vertex and depends on that instance alone: not on the
-        rest of the batch, its order, the number of threads or the scale of the costs. `time_limit`
-        is in seconds for the whole call; instances not reached have status LIMIT.
+        rest of the batch, its order, the number of threads or the scale of the costs.
 
         Path problems with costs on a GPU are solved there, unless a `time_limit` asks for a clock,
         and nothing waits for the result: costs that are not finite have status FAILED instead of
         being refused. Other problems go by the CPU, and their decisions back to the GPU.
+
+        Parameters
+        ----------
+        costs : (B, n) array or tensor
+        time_limit : float, optional
+            Seconds for the whole call; instances not reached have status LIMIT.
+        threads : int, optional
+            As many as there are processors unless given.
+
+        Returns
+        -------
+        Solution
+            Decisions (B, n), objectives (B,) and a status for each instance.
         """
         return super().solve(costs, time_limit=time_limit, threads=threads)
 
@@ -148,11 +190,20 @@ class LinearProgram(Record, SmoothProblem, LinearObjective):
         return Tangent(self)
 
     def constraint_violation(self, decisions: Any) -> Any:
-        """(B,): the largest relative violation of any row or bound by each decision (B, n).
+        """(B,): the largest relative violation of any row or bound by each decision.
 
         A row is measured against |b_i| + |a_i| |x| + max_j |a_ij|, a bound against 1 + |bound|,
         so that multiplying a row by a constant changes nothing. Where the decision and all right-
         hand sides and bounds are smaller than 1, the largest of them takes the place of 1.
+
+        Parameters
+        ----------
+        decisions : (B, n) array or tensor
+
+        Returns
+        -------
+        (B,) array or tensor
+            0 where a decision obeys every constraint.
         """
         X, restore = as_costs(decisions, self.n_variables, "decisions")
         self.check_batch(len(X), "decisions")

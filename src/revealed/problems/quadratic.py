@@ -34,11 +34,36 @@ SEMIDEFINITE = 1e-9
 class QuadraticProgram(Record, SmoothProblem):
     """A quadratic program over a polyhedron, or a batch of them, waiting for `c` or for `(c, Q)`.
 
-    `Q` is (n, n), or (B, n, n) where it differs by instance, symmetric and positive semidefinite;
-    `Q=None` makes it a part of what is predicted, and `semidefinite=True` then keeps Q positive
-    semidefinite among the explaining parameters. Without that a decision is explained where it
-    meets the first-order conditions, which for an indefinite Q do not make it optimal. All other
-    arguments are those of `LinearProgram`. A problem never changes once built.
+        sense="max"   x(c) = argmax <c, x> - gamma/2 x^T Q x      returns c, risk Q
+        sense="min"   x(c) = argmin <c, x> + gamma/2 x^T Q x      costs c
+
+    A problem never changes once built.
+
+    Parameters
+    ----------
+    gamma : float
+        Weight of the quadratic term, above 0.
+    Q : (n, n) or (B, n, n) array, optional
+        Symmetric and positive semidefinite, one for each instance where it differs. None makes it
+        a part of what is predicted; `pack` and `unpack` convert between (c, Q) and parameters.
+    sense : "max" or "min"
+    A_eq, A_ub : (m, n) or (B, m, n) array or sparse matrix, optional
+        Rows of the constraints, as of a `LinearProgram`.
+    b_eq, b_ub : float, (m,) or (B, m) array, optional
+        Right-hand sides.
+    lb, ub : float, (n,) or (B, n) array, or None
+        Bounds. None means no bound; the default is x >= 0.
+    semidefinite : bool
+        Whether a predicted Q is kept positive semidefinite among the explaining parameters; only
+        without `Q`. Otherwise a decision is explained where it meets the first-order conditions,
+        which for an indefinite Q do not make it optimal.
+
+    Raises
+    ------
+    InputError
+        If `Q` is not symmetric and positive semidefinite, or an argument has no meaning.
+    ShapeError
+        If shapes do not agree.
     """
 
     constraints: LinearProgram
@@ -139,10 +164,20 @@ class QuadraticProgram(Record, SmoothProblem):
         return _SIGNS[self.sense]
 
     def pack(self, c: Any, Q: Any) -> np.ndarray:
-        """(B, n + n (n+1)/2) parameters of c (B, n) and Q, (n, n) or (B, n, n).
+        """(B, n + n (n+1)/2) parameters of c and Q.
 
         Entries off the diagonal are multiplied by sqrt(2), so that distances between parameters
         are those between c and, in the Frobenius norm, Q.
+
+        Parameters
+        ----------
+        c : (B, n) array
+        Q : (n, n) or (B, n, n) array
+            Symmetric.
+
+        Returns
+        -------
+        (B, n + n (n+1)/2) array
         """
         c, _ = as_costs(c, self.n_variables, "c")
         part = np.atleast_2d(svec(_symmetric(Q, self.n_variables)))
@@ -154,7 +189,18 @@ class QuadraticProgram(Record, SmoothProblem):
         return np.hstack([c, np.broadcast_to(part, (len(c), part.shape[1]))])
 
     def unpack(self, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
-        """c (B, n) and Q (B, n, n) of parameters (B, p)."""
+        """c and Q of parameters.
+
+        Parameters
+        ----------
+        parameters : (B, p) array
+            As `pack` makes them; c alone where Q is known.
+
+        Returns
+        -------
+        c : (B, n) array
+        Q : (B, n, n) array
+        """
         w, _ = as_costs(parameters, self.n_parameters, "parameters")
         n = self.n_variables
         self.check_batch(len(w), "parameters")
@@ -167,14 +213,37 @@ class QuadraticProgram(Record, SmoothProblem):
     def solve(
         self, costs: Any, *, time_limit: float | None = None, threads: int | None = None
     ) -> Solution:
-        """Best decisions for a batch of parameters (B, p), with a status for each.
+        """Best decisions for a batch of parameters, with a status for each.
 
-        `objective` is that of the sense: what is earned for "max", what is paid for "min".
+        Parameters
+        ----------
+        costs : (B, p) array or tensor
+            c, or where Q is unknown (c, Q) as `pack` makes them.
+        time_limit : float, optional
+            Seconds for the whole call; instances not reached have status LIMIT.
+        threads : int, optional
+            As many as there are processors unless given.
+
+        Returns
+        -------
+        Solution
+            `objective` is that of the sense: what is earned for "max", what is paid for "min".
         """
         return super().solve(costs, time_limit=time_limit, threads=threads)
 
     def objective(self, costs: Any, decisions: Any) -> np.ndarray:
-        """(B,): <c, x> minus (for "min": plus) gamma/2 x^T Q x, with the whole of Q."""
+        """(B,): <c, x> minus (for "min": plus) gamma/2 x^T Q x, with the whole of Q.
+
+        Parameters
+        ----------
+        costs : (B, p) array
+            Parameters, as for `solve`.
+        decisions : (B, n) array
+
+        Returns
+        -------
+        (B,) array
+        """
         c, Q = self.unpack(costs)
         X, _ = as_costs(decisions, self.n_variables, "decisions")
         check_pairs(c, X)
@@ -194,11 +263,31 @@ class QuadraticProgram(Record, SmoothProblem):
         return Tangent(self.constraints)
 
     def repair(self, decisions: Any) -> Any:
-        """(B, n): the nearest feasible decisions; NaN where there is none."""
+        """The nearest feasible decisions.
+
+        Parameters
+        ----------
+        decisions : (B, n) array or tensor
+
+        Returns
+        -------
+        (B, n) array or tensor
+            NaN where there is none.
+        """
         return self.constraints.repair(decisions)
 
     def constraint_violation(self, decisions: Any) -> Any:
-        """(B,): the largest relative violation, as of a LinearProgram."""
+        """(B,): the largest relative violation, as of a LinearProgram.
+
+        Parameters
+        ----------
+        decisions : (B, n) array or tensor
+
+        Returns
+        -------
+        (B,) array or tensor
+            0 where a decision obeys every constraint.
+        """
         return self.constraints.constraint_violation(decisions)
 
     def check_batch(self, size: int, name: str) -> None:

@@ -12,11 +12,13 @@ from .._common.words import count, tally
 class SolveStatus(IntEnum):
     """How one instance ended; `sentence` says what to do about it.
 
-    The first three are proved for linear and quadratic programs, whatever a solver says: OPTIMAL by
-    a `constraint_violation` of at most 1e-7 and multipliers, INFEASIBLE by multipliers under which
-    the constraints contradict each other, UNBOUNDED by a decision and a ray. All are checked in the
-    problem's own numbers. Coefficients may be off in their last digits, and right-hand sides by
-    rounding (1e-13 of the size of x): such differences prove nothing.
+    `Solution.status` holds the codes as int8: `SolveStatus(int(code)).sentence`.
+
+    OPTIMAL, INFEASIBLE and UNBOUNDED are proved for linear and quadratic programs, whatever a
+    solver says: OPTIMAL by a `constraint_violation` of at most 1e-7 and multipliers, INFEASIBLE by
+    multipliers under which the constraints contradict each other, UNBOUNDED by a decision and a
+    ray. All are checked in the problem's own numbers. Coefficients may be off in their last digits,
+    and right-hand sides by rounding (1e-13 of the size of x): such differences prove nothing.
     """
 
     OPTIMAL = 0

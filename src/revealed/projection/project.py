@@ -28,18 +28,50 @@ def project(
         P(q) = argmin |c - q|^2   subject to   c = A_eq^T v - A_ub^T mu + s   (signs as in
         `OptimalitySet`)
 
-    `costs` is (B, n), numpy or torch, and so is the answer; float32 is computed in float64.
-    `method="auto"` is the compiled kernel, and for instances it leaves above `tol` the slower
-    solvers that are installed, and for small problems exact arithmetic; "kernel", "clarabel",
-    "reference" and "exact" force one. `warm_start` is an
-    earlier Projection of the same sets (or its multipliers). `time_limit` is in seconds for the
-    whole call. An instance is `solved` only if its residual, computed afresh from the definition,
-    is at most `tol`. Where the scales of rows and columns differ so much that the residual could
-    mislead, it is a proved bound on the distance to the nearest point (see `verify`).
+    An instance is `solved` only if its residual, computed afresh from the definition, is at most
+    `tol`. Where the scales of rows and columns differ so much that the residual could mislead, it
+    is a proved bound on the distance to the nearest point (see `verify`).
 
     Tensors on a GPU stay there: `sets` are uploaded once, or come as `sets.to(device)`. Nothing is
     read back, so costs that are not finite end unsolved instead of being refused, and what the
     kernels leave above `tol` stays so.
+
+    Parameters
+    ----------
+    costs : (B, n) array or tensor
+        One row for each set; float32 is computed in float64. Parameters (B, p) for sets of a form
+        or of a problem whose parameters are not plain costs.
+    sets : OptimalitySet, DeviceSets or MixedSets
+        For `MixedSets`, costs may also be a list of B vectors.
+    method : str
+        "auto" is the compiled kernel, and for instances it leaves above `tol` the slower solvers
+        that are installed, and for small problems exact arithmetic. "kernel", "clarabel",
+        "reference" and "exact" force one. Sets of other kinds know only some of these, or others;
+        a method that they do not know is refused with the names of theirs.
+    tol : float
+        The largest residual that counts as solved, between 0 and 1.
+    max_iter : int
+        The most steps for one instance, at least 1; for sets of whole decisions the most
+        questions to the oracle.
+    time_limit : float, optional
+        Seconds for the whole call.
+    warm_start : Projection or array, optional
+        An earlier projection onto the same sets, or its multipliers, to begin from.
+    threads : int, optional
+        Chosen by the size of the batch and the number of processors unless given.
+
+    Returns
+    -------
+    Projection
+        Points, distances, residuals and a status for each instance; arrays are of the kind of
+        `costs`. For a list of costs, `point` is a list.
+
+    Raises
+    ------
+    InputError
+        If an option has no meaning, or costs on the CPU are not finite.
+    ShapeError
+        If `costs` do not have one row of the right length for each set.
     """
     check_sets(sets)
     options = ProjectionOptions(

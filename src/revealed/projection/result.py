@@ -15,7 +15,10 @@ from ..errors import InputError
 
 
 class ProjectionStatus(IntEnum):
-    """How the projection of one instance ended."""
+    """How the projection of one instance ended; `sentence` says what to do about it.
+
+    `Projection.status` holds the codes as int8: `ProjectionStatus(int(code)).sentence`.
+    """
 
     SOLVED = 0
     INACCURATE = 1
@@ -101,7 +104,17 @@ class Projection:
         return np.where(known, self.distance, 0.0)
 
     def each(self, function: Callable[[Any], Any]) -> Projection:
-        """The same projection with `function` applied to every array."""
+        """The same projection with `function` applied to every array.
+
+        Parameters
+        ----------
+        function : callable
+            Takes an array and returns its replacement. Parts that are None stay None.
+
+        Returns
+        -------
+        Projection
+        """
         parts = (getattr(self, name) for name in self.__dataclass_fields__)
         return type(self)(*(None if part is None else function(part) for part in parts))
 

@@ -49,10 +49,27 @@ class Guarantees:
         h_min: float = 0.0,
         gamma: Any = None,
     ) -> Guarantees:
-        """From contexts, sets, and the values of h by iteration (an array, or a History).
+        """What is promised for a data set, from its contexts and sets, and what a fit did.
 
-        `h_min` is the least h there can be, 0 if some model interpolates. `gamma` are values of
-        `metrics.suboptimality` at the end.
+        Parameters
+        ----------
+        Z : (B, d) or (B, n, p) array
+            Contexts.
+        sets : OptimalitySet
+            Of plain costs of a LinearProgram.
+        history : array or History
+            Values of h by iteration.
+        method : "pocs" or "gd"
+        intercept : bool
+            Counts a feature that is 1 for every sample.
+        h_min : float
+            The least h there can be, 0 if some model interpolates.
+        gamma : (B,) array, optional
+            Values of `metrics.suboptimality` at the end.
+
+        Returns
+        -------
+        Guarantees
         """
         values = _history(history)
         deltas = delta(sets)

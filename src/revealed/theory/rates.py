@@ -20,7 +20,16 @@ METHODS = ("gd", "pocs")
 def smoothness(Z: Any, *, intercept: bool = False) -> float:
     """L = lambda_max(Z^T Z / B), the Lipschitz constant of the gradient of h; at most max |z|^2.
 
-    `intercept=True` counts a feature that is 1 for every sample.
+    Parameters
+    ----------
+    Z : (B, d) or (B, n, p) array
+        Contexts, or features of each cost entry.
+    intercept : bool
+        Counts a feature that is 1 for every sample.
+
+    Returns
+    -------
+    float
     """
     return float(_spectrum(Z, intercept).largest)
 
@@ -32,6 +41,17 @@ def pl_constant(Z: Any, *, intercept: bool = False) -> float:
     for shared coefficients, more entries in all than coefficients). Then the contexts alone
     promise no constant: the sets decide, and two of them that meet at a sharp angle can make it
     as small as they like.
+
+    Parameters
+    ----------
+    Z : (B, d) or (B, n, p) array
+        Contexts, or features of each cost entry.
+    intercept : bool
+        Counts a feature that is 1 for every sample.
+
+    Returns
+    -------
+    float
     """
     return float(_spectrum(Z, intercept).smallest_of_samples)
 
@@ -45,6 +65,17 @@ def stated_pl_constant(Z: Any, *, intercept: bool = False) -> float:
     min <c, x> over x1 + x2 = 1, x >= 0 are enough: z = 1, -1/2 and x* = (1, 0), (0, 1), margin 1.
     An interpolating model exists and the constant is 0.625, but at theta = (0, 1.5) the ratio is
     0.125.
+
+    Parameters
+    ----------
+    Z : (B, d) or (B, n, p) array
+        Contexts, or features of each cost entry.
+    intercept : bool
+        Counts a feature that is 1 for every sample.
+
+    Returns
+    -------
+    float
     """
     return float(_spectrum(Z, intercept).smallest_of_features)
 
@@ -54,6 +85,18 @@ def contraction(Z: Any, *, method: str = "gd", intercept: bool = False) -> float
 
     Gradient descent with step 1/L: 1 - mu/L. POCS: 0 if mu > 0, since the fit meets every target
     and one step does it. 1 where mu = 0: h still never rises, and falls as `expected_h` says.
+
+    Parameters
+    ----------
+    Z : (B, d) or (B, n, p) array
+        Contexts, or features of each cost entry.
+    method : "gd" or "pocs"
+    intercept : bool
+        Counts a feature that is 1 for every sample.
+
+    Returns
+    -------
+    float
     """
     _check_method(method)
     spectrum = _spectrum(Z, intercept)
@@ -71,13 +114,29 @@ def expected_h(
     travel: float = np.inf,
     intercept: bool = False,
 ) -> np.ndarray:
-    """(steps + 1,): the most that h less its minimum can be after 0, 1, ... steps, h0 at first.
+    """(steps + 1,): the most that h less its minimum can be after 0, 1, ... steps.
 
     The smaller of h0 contraction^t, and L travel^2 / (2t) for gradient descent or
-    travel^2 / (2t) for POCS. `travel` is the distance from the start to a minimizer: between
-    parameters for gradient descent, the root mean square between predicted costs for POCS. The
-    model at the end of a fit will do for it, with its h in place of the minimum. Where no model
-    interpolates, only the second is promised.
+    travel^2 / (2t) for POCS. Where no model interpolates, only the second is promised.
+
+    Parameters
+    ----------
+    Z : (B, d) or (B, n, p) array
+        Contexts, or features of each cost entry.
+    h0 : float
+        At first, h less its minimum.
+    steps : int
+    method : "gd" or "pocs"
+    travel : float
+        The distance from the start to a minimizer: between parameters for gradient descent, the
+        root mean square between predicted costs for POCS. The model at the end of a fit will do
+        for it, with its h in place of the minimum.
+    intercept : bool
+        Counts a feature that is 1 for every sample.
+
+    Returns
+    -------
+    (steps + 1,) array
     """
     check_number(h0, "h0")
     check_whole(steps, "steps", 0)

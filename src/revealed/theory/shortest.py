@@ -23,8 +23,16 @@ from ..projection import project
 def delta(sets: OptimalitySet) -> np.ndarray:
     """(B,): the smallest norm of a cost that explains each decision, exactly: |P(0)|.
 
-    0 only if the margin is 0 or the decision is at no bound. NaN where the projection is not
-    certain; none has been seen.
+    Parameters
+    ----------
+    sets : OptimalitySet
+        Of plain costs of a LinearProgram.
+
+    Returns
+    -------
+    (B,) array
+        0 only if the margin is 0 or the decision is at no bound. NaN where the projection is not
+        certain; none has been seen.
     """
     _check_sets(sets)
     p = project(np.zeros((len(sets), sets.problem.n_variables)), sets)
@@ -32,7 +40,7 @@ def delta(sets: OptimalitySet) -> np.ndarray:
 
 
 class LemmaStatus(IntEnum):
-    """Whether a decision gives the lemma ground to stand on."""
+    """Whether a decision gives the lemma ground to stand on; `sentence` says why not."""
 
     HOLDS = 0
     DEGENERATE = 1
@@ -90,6 +98,15 @@ def delta_lemma(sets: OptimalitySet) -> LemmaBound:
 
     All rests on the basis being unique. A path, a matching or an assignment is nearly always
     degenerate; `status` says so and the value is NaN. One dense decomposition for each instance.
+
+    Parameters
+    ----------
+    sets : OptimalitySet
+        Of plain costs of a LinearProgram.
+
+    Returns
+    -------
+    LemmaBound
     """
     _check_sets(sets)
     ranks = _equality_ranks(sets)
@@ -109,11 +126,29 @@ def gamma_bound(
 
         Gamma = <p, x(c) - x*>/|p| <= <p - c, x(c) - x*>/|p| <= dist |x(c) - x*| / delta,
 
-    and |x(c) - x*| <= sqrt(n) in [0, 1]^n. `h` as one number, the mean of 1/2 dist^2, bounds the
-    mean of Gamma with the smallest delta; as (B,) numbers 1/2 dist_i^2 it bounds each. `deltas`
-    are those of `delta(sets)` if they are at hand. Observed decisions outside [0, 1] are refused
-    unless `diameter`, the largest |x - x'| between feasible decisions, takes the place of sqrt(n);
-    that the predicted ones stay inside too is for the problem to see to.
+    and |x(c) - x*| <= sqrt(n) in [0, 1]^n.
+
+    Parameters
+    ----------
+    h : float or (B,) array
+        As one number, the mean of 1/2 dist^2, it bounds the mean of Gamma with the smallest
+        delta; as (B,) numbers 1/2 dist_i^2 it bounds each.
+    sets : OptimalitySet
+    deltas : (B,) array, optional
+        Those of `delta(sets)` if they are at hand.
+    diameter : float, optional
+        The largest |x - x'| between feasible decisions, which takes the place of sqrt(n). Needed
+        where observed decisions leave [0, 1]; that the predicted ones stay inside too is for the
+        problem to see to.
+
+    Returns
+    -------
+    float or (B,) array
+
+    Raises
+    ------
+    InputError
+        If observed decisions leave [0, 1] and there is no `diameter`.
     """
     smallest = delta(sets) if deltas is None else to_float64(deltas, "deltas")
     if smallest.shape != (len(sets),):

@@ -16,7 +16,15 @@ from ..integer import IntegerProgram
 def set_cover(covers: Any) -> IntegerProgram:
     """Choose sets of least cost so that every element is in one of them.
 
-    `covers` is (m, n): element i is in set j where it is not 0. Decisions are (n,), 0 or 1.
+    Parameters
+    ----------
+    covers : (m, n) array or sparse matrix
+        Element i is in set j where it is not 0.
+
+    Returns
+    -------
+    IntegerProgram
+        Decisions are (n,), 0 or 1.
     """
     matrix = _incidence(covers, "covers")
     return IntegerProgram(A_ub=-matrix, b_ub=-1.0, lb=0.0, ub=1.0)
@@ -25,8 +33,19 @@ def set_cover(covers: Any) -> IntegerProgram:
 def shift_scheduling(covers: Any, demand: Any, most: float = np.inf) -> IntegerProgram:
     """How many people to put on each shift, at least `demand` at work in every period.
 
-    `covers` is (m, n): people on shift j are at work in period i where it is not 0. `demand` is
-    (m,), or (B, m) for a demand of each instance; `most` the most on one shift.
+    Parameters
+    ----------
+    covers : (m, n) array or sparse matrix
+        People on shift j are at work in period i where it is not 0.
+    demand : float, (m,) or (B, m) array
+        People needed in each period; (B, m) for a demand of each instance.
+    most : float
+        The most people on one shift.
+
+    Returns
+    -------
+    IntegerProgram
+        Decisions are (n,) whole numbers.
     """
     matrix = _incidence(covers, "covers")
     return IntegerProgram(A_ub=-matrix, b_ub=-to_float64(demand, "demand"), lb=0.0, ub=most)
@@ -37,9 +56,21 @@ def facility_location(
 ) -> IntegerProgram:
     """Which facilities to open, and which of them serves each customer.
 
-    Decisions are (F + F C,), 0 or 1: open[f], then serves[f, c] facility by facility. Each customer
-    is served by one facility that is open; with `capacity` (F,) and `demand` (C,) no facility
-    serves more than it can. Costs are those of opening and of serving.
+    Each customer is served by one facility that is open. Costs are those of opening and of serving.
+
+    Parameters
+    ----------
+    n_facilities, n_customers : int
+        F and C.
+    capacity : float or (F,) array, optional
+        The most demand that each facility serves; no limit unless given.
+    demand : (C,) array, optional
+        Demand of each customer, 1 unless given. Only looked at with `capacity`.
+
+    Returns
+    -------
+    IntegerProgram
+        Decisions are (F + F C,), 0 or 1: open[f], then serves[f, c] facility by facility.
     """
     check_whole(n_facilities, "n_facilities", 1)
     check_whole(n_customers, "n_customers", 1)

@@ -22,7 +22,23 @@ def edge_order(problem: Any, edges: Any) -> np.ndarray:
         order = rv.problems.edge_order(problem, their_edges)
         ours = theirs[:, order]                       # costs or decisions, (B, E)
 
-    Refuses a list in which an edge of the problem is missing or occurs twice.
+    Parameters
+    ----------
+    problem : LinearProgram
+        A path problem, whose columns are edges.
+    edges : (E, 2) array
+        The same edges, (tail, head), in another order.
+
+    Returns
+    -------
+    (E,) int64 array
+
+    Raises
+    ------
+    InputError
+        If `problem` has no edges, or an edge of it is missing from `edges` or occurs twice.
+    ShapeError
+        If `edges` are not as many as those of the problem.
     """
     tails = getattr(problem.structure, "tails", None)
     if tails is None:
@@ -46,7 +62,18 @@ def edge_order(problem: Any, edges: Any) -> np.ndarray:
 
 def pyepo_edges(rows: int, cols: int) -> np.ndarray:
     """(E, 2): the edges of PyEPO's `shortestPathModel((rows, cols))` in its order: row by row,
-    first those to the right, then those down."""
+    first those to the right, then those down.
+
+    Parameters
+    ----------
+    rows, cols : int
+        Size of the grid.
+
+    Returns
+    -------
+    (E, 2) int64 array
+        (tail, head) of each edge.
+    """
     rows, cols = positive_int(rows, "rows"), positive_int(cols, "cols")
     found = []
     for r in range(rows):
@@ -64,6 +91,15 @@ def pyepo_edge_order(rows: int, cols: int) -> np.ndarray:
         order = rv.problems.pyepo_edge_order(5, 5)
         ours = theirs[:, order]                       # costs or decisions, (B, 40)
         theirs = ours[:, np.argsort(order)]
+
+    Parameters
+    ----------
+    rows, cols : int
+        Size of the grid.
+
+    Returns
+    -------
+    (E,) int64 array
     """
     return edge_order(
         grid_shortest_path(rows, cols, directed="right-down"), pyepo_edges(rows, cols)

@@ -17,9 +17,27 @@ from ..structures import BinaryKnapsackStructure, KnapsackStructure, StandardKna
 def knapsack(weights: Any, capacity: Any) -> LinearProgram:
     """Fractional knapsack: minimize <c, x> with weights x <= capacity, 0 <= x <= 1.
 
-    Costs are minimized, so an item of value v has cost -v. `weights` is (n,), or (k, n) for k
-    resources. `capacity` is a scalar or (B,), one for each instance; with k resources a scalar,
-    (k,), or (B, k).
+    Costs are minimized, so an item of value v has cost -v.
+
+    Parameters
+    ----------
+    weights : (n,) or (k, n) array
+        At least 0; one row for each of k resources.
+    capacity : float or array
+        (B,), one for each instance; with k resources a number, (k,), or (B, k). Infinity is no
+        limit.
+
+    Returns
+    -------
+    LinearProgram
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import revealed as rv
+    >>> problem = rv.problems.knapsack([1.0, 2.0], capacity=2.0)
+    >>> problem.solve(np.array([[-3.0, -4.0]])).x
+    array([[1. , 0.5]])
     """
     weights = _checked_weights(weights)
     b_ub = _right_hand_side(capacity, weights)
@@ -38,7 +56,18 @@ def standard_form_knapsack(weights: Any, capacity: Any) -> LinearProgram:
     Columns are the n items, what is left of the capacity, and 1 - x of each item; the first row is
     the budget, the others are x_i + t_i = 1. This is the form in which the paper learns: slacks are
     predicted like items, and count in the decision loss, the first in units of weight. For use,
-    prefer `knapsack`, which has no slack to predict. `weights` is (n,), `capacity` at least 0.
+    prefer `knapsack`, which has no slack to predict.
+
+    Parameters
+    ----------
+    weights : (n,) array
+        At least 0.
+    capacity : float
+        At least 0 and finite.
+
+    Returns
+    -------
+    LinearProgram
     """
     weights = _checked_weights(weights)
     room = to_float64(capacity, "capacity")
@@ -60,9 +89,19 @@ def standard_form_knapsack(weights: Any, capacity: Any) -> LinearProgram:
 def binary_knapsack(weights: Any, capacities: Any) -> IntegerProgram:
     """0/1 knapsack: minimize <c, x> with weights x <= capacities, each item whole or left out.
 
-    Costs are minimized, so an item of value v has cost -v. `weights` is (k, n) for k budgets, or
-    (n,) for one; `capacities` a scalar, (k,), or (B, k) for budgets of each instance, of at least
-    0: leaving out everything is feasible. Solved by branch and bound.
+    Costs are minimized, so an item of value v has cost -v. Solved by branch and bound.
+
+    Parameters
+    ----------
+    weights : (k, n) or (n,) array
+        At least 0; one row for each of k budgets.
+    capacities : float or array
+        At least 0: leaving out everything is feasible. With k budgets a number, (k,), or (B, k)
+        for budgets of each instance; with weights (n,) a number or (B,).
+
+    Returns
+    -------
+    IntegerProgram
     """
     weights = _checked_weights(weights)
     b_ub = _right_hand_side(capacities, weights)

@@ -31,11 +31,25 @@ BELOW = 1e-6
 def markov_decision_process(transitions: Any, discount: float, start: Any = None) -> LinearProgram:
     """The best way to behave, as the occupancy measure of smallest cost; cost = minus reward.
 
-    `transitions` (S, A, S) holds P(next | state, action), or is a sparse (S A, S) matrix with the
-    actions of a state in consecutive rows; (B, S, A, S) makes one world for each instance. `start`
-    is the distribution of the first state, (S,) or (B, S), uniform if left out. A decision says
-    what is done in the states that it visits: to learn from behavior everywhere, let `start` be
-    positive everywhere. A reward of states alone has costs `np.repeat(-reward, A, axis=1)`.
+    A decision says what is done in the states that it visits: to learn from behavior everywhere,
+    let `start` be positive everywhere. A reward of states alone has costs
+    `np.repeat(-reward, A, axis=1)`.
+
+    Parameters
+    ----------
+    transitions : (S, A, S) or (B, S, A, S) array, or (S A, S) sparse matrix
+        P(next | state, action). Four dimensions make one world for each instance. A sparse matrix
+        has the actions of a state in consecutive rows.
+    discount : float
+        At least 0 and below 1.
+    start : (S,) or (B, S) array, optional
+        The distribution of the first state, uniform unless given.
+
+    Returns
+    -------
+    LinearProgram
+        Decisions are (S A,): entry s * A + a is the expected discounted number of times that
+        action a is taken in state s.
     """
     gamma = _discount(discount)
     if sparse.issparse(transitions):
@@ -55,9 +69,22 @@ def markov_decision_process(transitions: Any, discount: float, start: Any = None
 def occupancy_of(policy: Any, transitions: Any, discount: float, start: Any = None) -> np.ndarray:
     """(B, S A): the occupancy measures of policies, feasible for `markov_decision_process`.
 
-    `policy` is (B, S, A), the probability of each action in each state, or (B, S) with one action
-    for each state; `transitions` (S, A, S) or (B, S, A, S). The return of a policy under rewards
-    (B, S A) is `(rewards * occupancy).sum(axis=1)`.
+    The return of a policy under rewards (B, S A) is `(rewards * occupancy).sum(axis=1)`.
+
+    Parameters
+    ----------
+    policy : (B, S, A) array, or (B, S) int array
+        The probability of each action in each state, or one action for each state.
+    transitions : (S, A, S) or (B, S, A, S) array
+        P(next | state, action).
+    discount : float
+        At least 0 and below 1.
+    start : (S,) or (B, S) array, optional
+        The distribution of the first state, uniform unless given.
+
+    Returns
+    -------
+    (B, S A) array
     """
     gamma, P = _discount(discount), _dense_transitions(transitions)
     S, A = P.shape[-3:-1]
@@ -79,9 +106,19 @@ def occupancy_of(policy: Any, transitions: Any, discount: float, start: Any = No
 
 
 def policy_of(occupancy: Any, n_actions: int) -> np.ndarray:
-    """(B, S, A): the probability of each action in each state of occupancy measures (B, S A).
+    """(B, S, A): the probability of each action in each state of occupancy measures.
 
-    Uniform in states that are never visited: behavior there is not revealed.
+    Parameters
+    ----------
+    occupancy : (B, S A) array
+        Decisions of `markov_decision_process`.
+    n_actions : int
+        A.
+
+    Returns
+    -------
+    (B, S, A) array
+        Uniform in states that are never visited: behavior there is not revealed.
     """
     n_actions = positive_int(n_actions, "n_actions")
     mu = to_float64(occupancy, "occupancy")
@@ -101,11 +138,22 @@ def policy_of(occupancy: Any, n_actions: int) -> np.ndarray:
 
 
 def grid_world(blocked: Any, slip: float = 0.0) -> np.ndarray:
-    """(S, 5, S) transitions of a walker on a grid with obstacles, `blocked` (rows, cols) bool.
+    """(S, 5, S) transitions of a walker on a grid with obstacles.
 
     State r * cols + c is cell (r, c); the actions are stay, up, right, down, left (`MOVES`). A
-    move slips to one of the two sides with probability `slip`, half for each; a move into
-    an obstacle or off the grid stays. A batch of grids (B, rows, cols) gives (B, S, 5, S).
+    move into an obstacle or off the grid stays.
+
+    Parameters
+    ----------
+    blocked : (rows, cols) or (B, rows, cols) bool array
+        Which cells are obstacles.
+    slip : float
+        The probability that a move slips to one of the two sides, half for each.
+
+    Returns
+    -------
+    (S, 5, S) or (B, S, 5, S) array
+        For `markov_decision_process`.
     """
     walls = np.asarray(blocked, dtype=bool)
     if walls.ndim == 3:

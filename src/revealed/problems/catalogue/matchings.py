@@ -18,6 +18,15 @@ def grid_matching(rows: int, cols: int) -> LinearProgram:
     Minimize <c, x> with A x = 1, x >= 0, where A is the incidence of cells and edges. Cell (r, c)
     is row r * cols + c. Edges are ordered by their first cell, right before down, and listed in
     `problem.structure.tails` and `.heads`.
+
+    Parameters
+    ----------
+    rows, cols : int
+        Size of the grid; one of them even.
+
+    Returns
+    -------
+    LinearProgram
     """
     rows, cols = positive_int(rows, "rows"), positive_int(cols, "cols")
     if rows * cols % 2:
@@ -40,6 +49,23 @@ def assignment(n_workers: int, n_tasks: int) -> LinearProgram:
 
     Each worker gets exactly one task, each task at most one worker (exactly one when there are as
     many tasks as workers).
+
+    Parameters
+    ----------
+    n_workers, n_tasks : int
+        At most as many workers as tasks.
+
+    Returns
+    -------
+    LinearProgram
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import revealed as rv
+    >>> problem = rv.problems.assignment(2, 2)
+    >>> problem.solve(np.array([[1.0, 5.0, 5.0, 1.0]])).x
+    array([[1., 0., 0., 1.]])
     """
     n_workers, n_tasks = positive_int(n_workers, "n_workers"), positive_int(n_tasks, "n_tasks")
     if n_workers > n_tasks:

@@ -28,11 +28,31 @@ def grid_shortest_path(
 ) -> LinearProgram:
     """Cheapest path from the top left to the bottom right cell of a grid; one cost for each edge.
 
-    Node r * cols + c is cell (r, c). Each cell has directed edges to its 4 or 8 neighbors; with
-    `directed="right-down"` only to the right and down (40 edges on 5 x 5). Edges are ordered by
-    the cell they leave, then right, down, left, up, and the diagonals down-right, down-left,
-    up-right, up-left; `problem.structure.tails` and `.heads` list them. Other tools have other
-    orders: see `edge_order`, and `pyepo_edge_order` for PyEPO's.
+    Node r * cols + c is cell (r, c). Each cell has directed edges to its neighbors. Edges are
+    ordered by the cell they leave, then right, down, left, up, and the diagonals down-right,
+    down-left, up-right, up-left; `problem.structure.tails` and `.heads` list them. Other tools have
+    other orders: see `edge_order`, and `pyepo_edge_order` for PyEPO's.
+
+    Parameters
+    ----------
+    rows, cols : int
+        Size of the grid, at least two cells.
+    neighbors : 4 or 8
+        Whether cells have diagonal neighbors.
+    directed : "right-down", optional
+        Edges to the right and down only: 40 on 5 x 5. Both ways unless given.
+
+    Returns
+    -------
+    LinearProgram
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import revealed as rv
+    >>> problem = rv.problems.grid_shortest_path(2, 2, directed="right-down")
+    >>> problem.solve(np.array([[1.0, 5.0, 1.0, 5.0]])).x
+    array([[1., 0., 1., 0.]])
     """
     rows, cols = positive_int(rows, "rows"), positive_int(cols, "cols")
     if neighbors not in (4, 8):
@@ -53,10 +73,19 @@ def shortest_path(
 ) -> LinearProgram:
     """Cheapest path through any directed graph, with a source and target shared or per instance.
 
-    `graph` is an (E, 2) array or list of edges (tail, head) between nodes 0..n_nodes-1, or a
-    networkx DiGraph, whose edges are taken in the order of `graph.edges`. `source` and `target`
-    are nodes, or (B,) arrays of them; for a networkx graph they are its own node names, or lists
-    of them. `n_nodes` defaults to the largest node number plus one.
+    Parameters
+    ----------
+    graph : (E, 2) int array, list of (tail, head), or networkx.DiGraph
+        Edges between nodes 0 to n_nodes - 1, one variable each. Those of a networkx graph are
+        taken in the order of `graph.edges`.
+    source, target : int or (B,) int array
+        Nodes; for a networkx graph its own node names, or lists of them.
+    n_nodes : int, optional
+        The largest node number plus one unless given.
+
+    Returns
+    -------
+    LinearProgram
     """
     if hasattr(graph, "is_directed"):
         edges, n_nodes, positions = _networkx_edges(graph, n_nodes)

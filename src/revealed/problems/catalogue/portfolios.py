@@ -21,10 +21,25 @@ def portfolio(
 ) -> QuadraticProgram:
     """The best mix of assets: maximize <c, x> - gamma/2 x^T Q x with x >= 0 and sum x = 1.
 
-    `c` are expected returns and `Q` is their covariance, (n, n) or (B, n, n) where it differs by
-    instance; all of it counts, not the variances alone. Without `Q`, and with `n_assets` instead,
-    (c, Q) together is what is predicted, and `semidefinite=True` keeps that Q a covariance. `cap`
-    is the largest share of any asset.
+    `c` are expected returns and `Q` is their covariance.
+
+    Parameters
+    ----------
+    Q : (n, n) or (B, n, n) array, optional
+        Covariance, one for each instance where it differs; all of it counts, not the variances
+        alone. Give this or `n_assets`.
+    gamma : float
+        Aversion to risk, above 0.
+    n_assets : int, optional
+        Instead of `Q`: (c, Q) together is then what is predicted.
+    cap : float, optional
+        The largest share of any asset, at least 1/n.
+    semidefinite : bool
+        Whether a predicted Q is kept a covariance; only without `Q`.
+
+    Returns
+    -------
+    QuadraticProgram
     """
     if (Q is None) == (n_assets is None):
         raise ShapeError(

@@ -20,12 +20,24 @@ def vehicle_routing(demands: Any, capacity: float, n_vehicles: int) -> IntegerPr
     """The cheapest routes of at most `n_vehicles` vehicles that serve every customer; costs are the
     same in both directions.
 
-    Node 0 is the depot, node i the customer with demand `demands[i - 1]`; `capacity` is what one
-    vehicle holds. A variable for each pair of nodes i < j, in the order of
+    Node 0 is the depot. A variable for each pair of nodes i < j, in the order of
     `np.triu_indices(n_nodes, 1)`: 1 if a vehicle goes from one to the other. An edge is used at
     most once, so every route serves two customers or more, as in PyEPO and CaVE. The rows say how
     many edges each node has; that they form routes within the capacity the structure knows. Solved
     to optimality by pricing all routes, which is fast for about 20 customers, else by cuts.
+
+    Parameters
+    ----------
+    demands : (n,) array
+        Node i is the customer with demand `demands[i - 1]`, at least 0; two customers or more.
+    capacity : float
+        What one vehicle holds; at least the largest demand.
+    n_vehicles : int
+        Together they hold all demands.
+
+    Returns
+    -------
+    IntegerProgram
     """
     load, room = to_float64(demands, "demands"), float(capacity)
     check_whole(n_vehicles, "n_vehicles", 1)
@@ -65,9 +77,23 @@ def vehicle_routing(demands: Any, capacity: float, n_vehicles: int) -> IntegerPr
 
 
 def routes_of(decision: Any) -> list[list[int]]:
-    """The customers of each route, in their order, of a decision (E,) of `vehicle_routing`.
+    """The customers of each route, in their order.
 
     A route begins at the smaller of its two ends; routes come in the order of these.
+
+    Parameters
+    ----------
+    decision : (E,) array
+        Of `vehicle_routing`.
+
+    Returns
+    -------
+    list of list of int
+
+    Raises
+    ------
+    InputError
+        If the edges do not form routes that serve every customer.
     """
     x = to_float64(decision, "decision").ravel()
     n = round((1 + np.sqrt(1 + 8 * len(x))) / 2)

@@ -60,9 +60,24 @@ def scheduling(
 ) -> LinearProgram:
     """When to start each task; one cost for each possible start, in order of task and time.
 
-    Task j runs for `duration[j]` periods, from `earliest[j]` on, and ends by `latest[j]` (the first
-    period that it may no longer use). While it runs it takes `usage[j]` of `capacity`, a scalar or
-    one number for each period; without capacity tasks do not meet.
+    Parameters
+    ----------
+    duration : (tasks,) int array
+        Periods that each task runs.
+    earliest : (tasks,) int array
+        The first period that each task may use.
+    latest : (tasks,) int array
+        The first period that each task may no longer use: it has ended by then.
+    n_periods : int
+    usage : (tasks,) array, optional
+        What each task takes of the capacity while it runs. Give both or neither.
+    capacity : float or (n_periods,) array, optional
+        Above 0. Without it tasks do not meet.
+
+    Returns
+    -------
+    LinearProgram
+        The relaxation; `integer_schedules` finds whole schedules.
     """
     n_periods = positive_int(n_periods, "n_periods")
     length, first, end = (
@@ -104,7 +119,18 @@ def running(structure: ScheduleStructure) -> sparse.csr_array:
 def energy_per_start(problem: LinearProgram, power: Any, hours: float = 1.0) -> sparse.csr_array:
     """(n, P) energy that each start draws in each period: costs are this times the prices.
 
-    `power` has one number for each task, `hours` is the length of a period.
+    Parameters
+    ----------
+    problem : LinearProgram
+        Of `scheduling`.
+    power : (tasks,) array
+        What each task draws while it runs.
+    hours : float
+        The length of a period.
+
+    Returns
+    -------
+    (n, P) sparse matrix
     """
     structure = _structure(problem)
     return sparse.csr_array(running(structure) * (_per_task(power, structure, "power") * hours))
@@ -116,8 +142,24 @@ def integer_schedules(
     """(B, n) whole schedules of smallest cost, by HiGHS's branch and bound (scipy's `milp`).
 
     Slower than `problem.solve`, and the explaining costs of a whole schedule that is no solution of
-    the relaxation are an empty set at a positive margin: learning then treats it as noise. A row
-    whose schedule is not proved to be the best within `time_limit` seconds is refused.
+    the relaxation are an empty set at a positive margin: learning then treats it as noise.
+
+    Parameters
+    ----------
+    problem : LinearProgram
+        Of `scheduling`.
+    costs : (B, n) array or tensor
+    time_limit : float, optional
+        Seconds for each row.
+
+    Returns
+    -------
+    (B, n) array
+
+    Raises
+    ------
+    InputError
+        If a schedule is not proved to be the best.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -141,7 +183,18 @@ def integer_schedules(
 
 
 def start_times(problem: LinearProgram, schedules: Any) -> np.ndarray:
-    """(B, tasks) the mean start of each task in schedules (B, n); exact where they are whole."""
+    """(B, tasks) the mean start of each task; exact where schedules are whole.
+
+    Parameters
+    ----------
+    problem : LinearProgram
+        Of `scheduling`.
+    schedules : (B, n) array or tensor
+
+    Returns
+    -------
+    (B, tasks) array
+    """
     structure = _structure(problem)
     X, _ = as_costs(schedules, problem.n_variables, "schedules")
     first = np.searchsorted(structure.task, np.arange(len(structure.duration)))

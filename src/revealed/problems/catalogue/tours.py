@@ -22,6 +22,15 @@ def traveling_salesman(n_nodes: int) -> IntegerProgram:
     A variable for each pair of nodes i < j, in the order of `np.triu_indices(n_nodes, 1)`: 1 if the
     tour goes from one to the other. The rows say that every node has two edges; that they form one
     tour the structure knows. Solved by branch and bound on 1-trees.
+
+    Parameters
+    ----------
+    n_nodes : int
+        At least 3.
+
+    Returns
+    -------
+    IntegerProgram
     """
     check_whole(n_nodes, "n_nodes", 3)
     tails, heads = (frozen(part.astype(np.int64)) for part in np.triu_indices(n_nodes, 1))
@@ -34,8 +43,23 @@ def traveling_salesman(n_nodes: int) -> IntegerProgram:
 
 
 def tour_of(decision: Any) -> np.ndarray:
-    """(n_nodes,) the nodes in the order of a tour (E,) that begins at node 0 and turns to the
-    smaller of its neighbors."""
+    """(n_nodes,) the nodes in the order of a tour that begins at node 0 and turns to the smaller of
+    its neighbors.
+
+    Parameters
+    ----------
+    decision : (E,) array
+        Of `traveling_salesman`.
+
+    Returns
+    -------
+    (n_nodes,) int array
+
+    Raises
+    ------
+    InputError
+        If the edges do not pass every node once.
+    """
     x = to_float64(decision, "decision").ravel()
     n = round((1 + np.sqrt(1 + 8 * len(x))) / 2)
     if n * (n - 1) // 2 != len(x) or n < 3:
