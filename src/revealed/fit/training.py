@@ -125,13 +125,33 @@ def erm(
 ) -> History:
     """Train `model` in place on contexts `Z` (B, ...) and the sets of the decisions taken there.
 
-    `settings` are the fields of `TrainSettings`. Row k of the history records what pass k saw (for
-    full batches: before its update), and one row more what the final model is like. With
-    `validation`, contexts and sets, the model that did best on them is kept.
+    Another loss than our own measures no distance to the sets, so its history has no `h` and no
+    certificate, and validation goes by the decision loss.
 
-    `loss` is any of `revealed.losses`, by default our own with the margin of the sets; `true_costs`
-    (B, n) go with a loss that needs them. Another loss than ours measures no distance to the sets,
-    so its history has no `h` and no certificate, and validation goes by the decision loss.
+    Parameters
+    ----------
+    model : LinearModel or another model, or torch.nn.Module
+        Trained in place.
+    Z : (B, ...) array or tensor
+        Contexts.
+    sets : OptimalitySet or other sets
+        Of the B decisions.
+    loss : DecisionLoss, optional
+        Any of `revealed.losses`; `ProjectionLoss` with the margin of the sets unless given.
+    true_costs : (B, n) array, optional
+        For a loss that needs them.
+    validation : (Z, sets), optional
+        Held-out contexts and sets; the model that did best on them is kept.
+    monitor : callable, optional
+        `monitor(model)` returns a dict of further columns for a row of the history.
+    **settings
+        The fields of `TrainSettings`, such as `optimizer="sgd"` and `max_epochs=20`.
+
+    Returns
+    -------
+    History
+        Row k records what pass k saw (for full batches: before its update), and one row more what
+        the final model is like.
     """
     s = TrainSettings(**settings)
     model = TorchModel(model) if isinstance(model, nn.Module) else model

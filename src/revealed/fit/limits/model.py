@@ -104,7 +104,17 @@ class LimitModel:
         return np.isfinite(self.intercept)
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
-        """(B, K) limits; infinite where one was never active, for then no number is known."""
+        """(B, K) limits; infinite where one was never active, for then no number is known.
+
+        Parameters
+        ----------
+        Z : (B, d) array
+            Contexts.
+
+        Returns
+        -------
+        (B, K) array
+        """
         found = np.tile(self.intercept, (len(Z), 1))
         known = self.identified
         found[:, known] += Z @ self.coef[known].T
@@ -112,7 +122,22 @@ class LimitModel:
 
     def closed(self, problem: LinearProgram, Z: np.ndarray) -> tuple[LinearProgram, np.ndarray]:
         """The problem with the limits of contexts Z, and (B,) where they leave a variable no value
-        at all; there the unknown limits are left out."""
+        at all; there the unknown limits are left out.
+
+        Parameters
+        ----------
+        problem : LinearProgram
+            The one learned with.
+        Z : (B, d) array
+            Contexts.
+
+        Returns
+        -------
+        LinearProgram
+            With B instances.
+        (B,) bool array
+            Where the limits leave a variable no value.
+        """
         limits = self.predict(Z)
         crossed = self.unknown.crossed(problem, limits)
         limits[crossed] = np.inf * self.unknown.sense
