@@ -48,9 +48,9 @@ def noisy_paths(
     sizes : (int, int, int)
         Samples for training, validation and test.
     degree : int
-        Of the power: 1 makes costs linear in the context.
+        Of the power; 1 is linear in the context.
     noise : float
-        How far each cost is off, as a share: factors are uniform in 1 - noise to 1 + noise. Below 1.
+        How far each cost is off, as a share below 1: factors are uniform in 1 - noise to 1 + noise.
     n_features : int
         d.
     side : int
@@ -100,7 +100,7 @@ def noisy_knapsacks(
     sizes : (int, int, int)
         Samples for training, validation and test.
     degree : int
-        Of the power: 1 makes costs linear in the context.
+        Of the power; 1 is linear in the context.
     noise : float
         How far each cost is off, as a share: factors are uniform in 1 - noise to 1 + noise.
     n_features : int
@@ -155,7 +155,7 @@ def paper_paths(
     sizes : (int, int, int)
         Samples for training, validation and test.
     degree : int
-        Of the power: 1 makes costs linear in the context.
+        Of the power; 1 is linear in the context.
     side : int
         Nodes in a row and in a column of the grid.
     seed : int or numpy Generator

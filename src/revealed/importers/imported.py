@@ -40,6 +40,7 @@ class ImportedModel:
     """
 
     problem: LinearProgram | QuadraticProgram
+    """The constraints, whole variables relaxed; a QuadraticProgram for a quadratic objective."""
     source: str
     """Where it comes from, in words."""
     variable_names: Names

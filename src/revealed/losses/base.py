@@ -172,7 +172,20 @@ class DecisionLoss(torch.nn.Module):
         )
 
     def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Values (B,) and gradients in the costs (B, n), float64."""
+        """Values (B,) and gradients in the costs (B, n), float64; what a subclass has to define.
+
+        Parameters
+        ----------
+        batch : Batch
+            The checked samples of one call.
+
+        Returns
+        -------
+        (B,) Tensor
+            Values.
+        (B, n) Tensor
+            Gradients in the costs.
+        """
         raise NotImplementedError
 
     def begin_epoch(self, seed: int, epoch: int) -> None:
