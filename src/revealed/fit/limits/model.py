@@ -257,9 +257,9 @@ class LimitCertificate:
     outliers: list[int]
     """Samples that contradict the others."""
     starts: int
-    """From how many first labels the limits were learned, where labels are not sure."""
+    """Starts that were tried; 1 where nothing had to be guessed."""
     agreeing: int
-    """How many of these starts ended at the same optimum."""
+    """Starts that ended as well as the best, to one part in a thousand."""
     rounds: int
     """Of labels, limits and costs in turn."""
     objective: list[float]
