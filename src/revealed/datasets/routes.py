@@ -142,7 +142,7 @@ def load_road_network(folder: str | Path) -> RoadNetwork:
     Raises
     ------
     InputError
-        If a file is missing or does not fit the others; the message names the line.
+        If a file is missing, cannot be read or does not fit the others.
     """
     folder = Path(folder)
     nodes = _table(folder / "node.txt", _NODE_COLUMNS)

@@ -120,7 +120,13 @@ class InverseRegressorCV(InverseRegressor):
         return self
 
     def partial_fit(self, *args: Any, **options: Any) -> Any:
-        """Not here: a choice needs all data."""
+        """Not here: a choice needs all data.
+
+        Raises
+        ------
+        InputError
+            Always; use `fit`.
+        """
         raise InputError("InverseRegressorCV learns from all data at once; use `fit`.")
 
     def plot_path(self, ax: Any = None) -> Any:

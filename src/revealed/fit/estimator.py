@@ -214,7 +214,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
             Contexts, in the forms described above. `datasets.Partitions` bring decisions and
             weights of their own; the fit then runs part by part.
         y : (B, n) array, OptimalitySet or PartialDecisions, optional
-            Observed decisions; `PartialDecisions` where only a part of each was seen.
+            Observed decisions; `PartialDecisions` where only a part of each was seen. Give either
+            these or `true_costs`.
         sample_weight : (B,) array, optional
             How much each sample counts, at least 0; 0 is as if the sample were not there.
         true_costs : (B, n) array, optional
