@@ -43,7 +43,7 @@ print(model.certificate_.limits)
 print(f"a millimeter of rain takes {-per_mm:.2f} crates, a market day {-on_market_days:.2f}")
 
 # %%
-# Whoever takes the largest load ever seen for the van plans what does not fit.
+# Plans made for the largest load ever seen do not fit on rainy days.
 loads = mornings @ room
 guesses = {"learned": learned, "mean load": loads[past].mean(), "largest load": loads[past].max()}
 met = {}

@@ -115,7 +115,7 @@ def test_a_limit_that_moves_below_the_plans_is_told_though_nothing_breaks(tmp_pa
 
 
 def test_a_column_that_is_mostly_0_is_not_taken_for_a_limit(tmp_path, capsys):
-    """Nor is a broken path taken for one that ends elsewhere."""
+    """A broken path is not taken for one that ends elsewhere."""
     plan, rng = from_catalogue("grid_shortest_path(3, 3)"), np.random.default_rng(0)
     X = np.asarray(plan.problem.solve(rng.uniform(1, 2, (60, plan.problem.n_variables))).x)
     for x in X[:6]:

@@ -1,4 +1,4 @@
-"""Limits in the explorer: moved like features, and told apart from what the plan says."""
+"""Limits in the explorer: moved like features, and kept apart from what the plan says."""
 
 import dataclasses
 

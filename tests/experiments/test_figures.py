@@ -222,7 +222,7 @@ def test_what_is_said_of_our_estimator_on_the_papers_problems(synthetic):
     spo = of["paper knapsack", "SPO+", "adam"]
     assert f"it is {ours.mean():.3f}: ahead of SPO+ ({spo:.3f})" in words
     assert spo > of["paper knapsack", "ours, POCS", "pocs"]  # the README says so too
-    assert "but not on its knapsack in standard form" in told("README.md")
+    assert "though not on its knapsacks in standard form" in told("README.md")
 
 
 def test_the_knapsack_in_general_form_is_as_said(synthetic):

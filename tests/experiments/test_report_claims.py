@@ -84,7 +84,7 @@ def test_a_claim_is_open_while_runs_are_missing(tmp_path, part, lack):
 
 
 def test_one_rival_that_is_surely_ahead_settles_a_claim_about_several(tmp_path):
-    """Whoever else is missing; but a rival with fewer seeds than ours settles nothing."""
+    """Even if others are missing; but a rival with fewer seeds than ours settles nothing."""
     labels = ("ours, ERM", "ST", "MOM, true basis")
     runs = [r for r in RUNS if r["config"]["part"] == "paper path" and r["config"]["step"] == 0.1]
     runs = [r for r in runs if r["config"]["label"] in labels]

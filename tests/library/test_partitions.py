@@ -1,4 +1,4 @@
-"""Fits to partitions: the same coefficients whoever holds them, from whatever they are read."""
+"""Fits to partitions: the same coefficients on every executor, from whatever they are read."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_the_move_is_orthogonal_to_what_may_move_freely(case):
         assert (move[own.upper] <= limit).all()
         assert (np.abs(move[own.fixed]) <= limit).all()
         reduced = p.point[b] - own.A_eq.T @ v + own.A_ub.T @ mu
-        # Complementarity: whoever has room beyond the margin does not move.
+        # Complementarity: an entry with room beyond the margin does not move.
         room = np.where(own.lower, reduced - own.margin, -reduced - own.margin)
         at_bound = own.lower | own.upper
         assert (room[at_bound] >= -limit).all()

@@ -87,7 +87,7 @@ def test_cave_where_there_is_no_angle():
 
 
 def test_cave_of_a_cost_opposite_to_a_cone_with_lines_in_it():
-    """The direct way is taken and dearer by 3 than the other, whatever the potentials."""
+    """The direct way is taken and costs 3 more than the other, whatever the potentials."""
     q = torch.tensor([[-1.0, -1.0, 1.0]], dtype=torch.float64, requires_grad=True)
     value = CaveLoss(tiny_path())(q, np.array([[0.0, 0.0, 1.0]]))
     value.backward()

@@ -10,8 +10,8 @@ The folder lies beside the package, or in the user's own cache where the package
 to. Where neither may be (a service account in a container), kernels are compiled anew in every
 process; never in a place that others can write to, because what is kept there is run.
 
-Compiling takes some twenty seconds of processor time, once per machine and version. Whoever waits
-at a terminal or a notebook is told; programs that write to a file or a pipe are not.
+Compiling takes some twenty seconds of processor time, once per machine and version. A terminal or a
+notebook shows a notice; programs that write to a file or a pipe show none.
 """
 
 import hashlib

@@ -2,7 +2,7 @@
 
 A `Partitions` knows where samples are and how to read a run of them; it holds none. It cuts them
 into partitions, which are what a fit hands to threads, processes or the workers of a cluster. How
-it cuts follows from the data alone, so that sums over partitions are the same whoever makes them.
+it cuts follows from the data alone, so that sums over partitions are the same on every executor.
 Letters: B samples, n variables, d features.
 """
 

@@ -107,7 +107,7 @@ class _Oracle:
         self.calls, self.unproved = 0, 0
         """Of the last asking: costs about which the oracle proved nothing."""
         self.tell: Callable[[], None] = lambda: None
-        """Called after every part, for whoever waits; `h` is that of the last minimum."""
+        """Called after every part, for a progress bar; `h` is that of the last minimum."""
         self.h = np.nan
 
     def ask(self, model: ConvexModel, features: Any, draws: np.ndarray) -> int:

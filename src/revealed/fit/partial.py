@@ -5,7 +5,7 @@
 
 Each decision is completed as the cheapest feasible one that agrees with what was seen, under the
 costs learned so far; then costs are learned from the completed decisions, and so on. A turn is kept
-only if the gap falls: by how much the cheapest decision that agrees is dearer than the cheapest of
+only if the gap falls: by how much the cheapest decision that agrees exceeds the cheapest of
 all. Where decisions end is a local optimum. Letters: B samples, n variables, q totals.
 """
 
@@ -99,7 +99,7 @@ class Completion:
         return np.asarray(answer.x)[:, : self.n]
 
     def gap(self, costs: np.ndarray, completed: np.ndarray) -> float:
-        """By how much decisions that agree are dearer than the cheapest, as a share of what the
+        """By how much decisions that agree cost more than the cheapest, as a share of what the
         latter cost; inf where costs have no cheapest decision."""
         free = self.problem.solve(costs)
         if not np.asarray(free.optimal).all():

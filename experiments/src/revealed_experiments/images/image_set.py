@@ -68,11 +68,11 @@ def only_best(
     """(B,) bool: whether each optimal decision is the only one.
 
     `gap` is the least by which two different total costs differ. Decisions are 0/1 vectors of
-    equal or similar size: making each chosen entry dearer by a little, less than `gap` in all,
+    equal or similar size: raising the cost of each chosen entry a little, less than `gap` in all,
     moves the optimum exactly when there is another as good.
     """
     if not gap > 0:
         raise InputError(f"`gap` must be above 0; got {gap!r}.")
     chosen = decisions.sum(axis=1, keepdims=True)
-    dearer = costs + decisions * (0.5 * gap / np.maximum(chosen, 1.0))
-    return (problem.solve(dearer, threads=threads).x == decisions).all(axis=1)
+    raised = costs + decisions * (0.5 * gap / np.maximum(chosen, 1.0))
+    return (problem.solve(raised, threads=threads).x == decisions).all(axis=1)

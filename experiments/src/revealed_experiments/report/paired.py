@@ -1,4 +1,4 @@
-"""Differences seed by seed: who is surely below whom, and who cannot be told apart."""
+"""Differences seed by seed: which method is surely below which, and where it cannot be said."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 A claim is open while runs are missing that it speaks of: seeds, methods, or whole parts. It holds,
 or does not, where the paired differences allow a verdict: their 95% interval (Student's t) lies on
 one side of what the claim asks. Else it cannot be told. A claim about several rivals does not hold
-once it fails against one of them, whoever is still missing.
+once it fails against one of them, even if others are still missing.
 """
 
 from __future__ import annotations

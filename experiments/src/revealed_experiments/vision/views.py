@@ -3,7 +3,7 @@ to draw them.
 
 A map whose path runs from corner to corner can be mirrored along that diagonal, where start and
 goal stay, or turned by half, where they change places and the path is walked the other way. An
-edge costs what the cell it enters costs, so a turned path is dearer or cheaper by its ends alone,
+edge costs what the cell it enters costs, so a turned path costs more or less by its ends alone,
 which it shares with all others: what was optimal stays so.
 
 On a board rows can become columns, each digit upright as it was: what was read from left to right

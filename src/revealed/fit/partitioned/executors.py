@@ -102,7 +102,7 @@ def copied(question: Any) -> Any:
 
 
 def _results(futures: list[Future[Any]]) -> list[Any]:
-    """What came of all, in order; where one fails, those not begun are given up."""
+    """All results, in order; where one fails, those not begun are given up."""
     try:
         return [future.result() for future in futures]
     except BaseException:

@@ -355,7 +355,7 @@ def _closing(summary: dict[str, dict[str, list[dict]]]) -> str:
             worth.append(_shown(by_name[OURS], "objective"))
             beaten.append("better" in _against(by_name[reference], choice))
     doubt = (
-        " Nor is ours clearly better than doing without learning: than equal shares by decision "
+        " Ours is not clearly better than no learning either: than equal shares by decision "
         "loss, or the smallest risk by the true objective."
         if not any(beaten)
         else ""

@@ -43,7 +43,7 @@ CHANGE = 0.3
 
 @dataclass(frozen=True)
 class Kind:
-    """A task, and how much dearer than regression a step on a GPU may be."""
+    """A task, and how much more than regression a step on a GPU may take."""
 
     name: str
     problem: Callable[[int], LinearProgram]

@@ -38,7 +38,7 @@ BEGIN_S = 5.0
 """Seconds before the deadline in which no run is begun: getting ready takes that long."""
 CHECKPOINT_EVERY = {"cuda": 10}
 """Epochs between checkpoints, 1 where nothing is said. On a GPU ten take seconds, and without warm
-starts, which a checkpoint drops, a late step is dearer (experiments/results/steps_cuda.json: 7.8
+starts, which a checkpoint drops, a late step takes longer (experiments/results/steps_cuda.json: 7.8
 Newton steps instead of 3.9)."""
 LOOKED_AT = 100
 """Pictures that tell whether a network that failed still predicts numbers."""
