@@ -192,7 +192,8 @@ def test_a_run_that_has_learned_all_stays_where_it_is():
     assert run["status"] == "finished"
     assert run["epochs"][-1]["epoch"] == 50
     assert run["final"]["train"]["decision_loss"] == 0.0
-    assert run["epochs"][-1]["test"] == run["epochs"][-2]["test"]
+    before, last = (run["epochs"][k]["test"] for k in (-2, -1))
+    assert before.items() <= last.items()  # the last has Gamma too
 
 
 def test_methods_start_alike_and_repeat_themselves():
@@ -235,7 +236,12 @@ def test_a_run_takes_one_thread_and_gives_the_others_back(monkeypatch):
     import torch
 
     seen = []
-    monkeypatch.setattr(run_one, "judge", lambda *_: seen.append(torch.get_num_threads()) or {})
+
+    def judge(*_, **__):
+        seen.append(torch.get_num_threads())
+        return {}
+
+    monkeypatch.setattr(run_one, "judge", judge)
     torch.set_num_threads(2)
     try:
         run_one.perform(CONFIG)

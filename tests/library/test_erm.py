@@ -365,7 +365,7 @@ def test_a_file_is_no_place_for_checkpoints(tmp_path):
         ({"schedule": -1.0}, "at least 0"),
         ({"schedule": "cosine"}, 'a number or "constant" or "linear"'),
         ({"weight_decay": 0.1, "optimizer": "armijo"}, "give the model a `ridge`"),
-        ({"power": 3}, "2, 1, 'huber' or 'welsch'"),
+        ({"power": 3}, "1, 2, 'huber', 'welsch'"),
         ({"patience": 5}, "validation"),
         ({"optimizer": "armijo", "inner_steps": 4}, "one step"),
         ({"validation": (np.zeros((3, 4)), routes()[1])}, "got 3"),

@@ -63,6 +63,7 @@ def test_schedules_tell_what_market_prices_do_not(run_example):
     extra = names["extra"]
     assert extra["from schedules alone"] < 0.25 * extra["regression on market prices"]
     assert extra["from schedules alone"] < 0.25 * extra["average market day"]
+    assert extra["from schedules alone"] < 2.5 * extra["regression on true costs"]
 
 
 def test_the_learned_reward_earns_what_the_expert_earns(run_example):
