@@ -32,13 +32,33 @@ class Split:
         return len(self.contexts)
 
     def head(self, count: int) -> Split:
-        """The first `count` samples."""
+        """The first samples.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        Split
+        """
         return Split(self.contexts[:count], self.decisions[:count], self.costs[:count])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DataSet:
-    """A forward problem with samples to learn from, to choose settings on, and to judge by."""
+    """A forward problem with samples to learn from, to choose settings on, and to judge by.
+
+    Parameters
+    ----------
+    name : str
+        In words.
+    problem : LinearProgram
+        What the decision maker may do.
+    train, valid, test : Split
+        Samples to learn from, to choose settings on, and to judge by.
+    """
 
     name: str
     problem: LinearProgram
@@ -50,7 +70,17 @@ class DataSet:
         return shapes(self)
 
     def with_train_decisions(self, decisions: np.ndarray) -> DataSet:
-        """The same with other decisions to learn from, whatever the true costs say."""
+        """The same with other decisions to learn from, whatever the true costs say.
+
+        Parameters
+        ----------
+        decisions : (B, n) array
+            One for each training sample.
+
+        Returns
+        -------
+        DataSet
+        """
         return replace(self, train=replace(self.train, decisions=decisions))
 
 

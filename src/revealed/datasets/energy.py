@@ -84,9 +84,21 @@ class EnergyDays:
 def load_energy(folder: Any, *, load: int = 6, day: int = 1) -> EnergyDays:
     """The Irish prices of 2011 to 2013 and one instance, from the folder with the ICON files.
 
-    `folder` holds ICON_data.zip or its contents: `data/prices2013.dat` and
-    `load<load>/day<day>.txt`. Days with a missing number are left out and counted. On and off
-    switching and idle power of the machines are not part of the model.
+    Days with a missing number are left out and counted. On and off switching and idle power of the
+    machines are not part of the model.
+
+    Parameters
+    ----------
+    folder : path
+        It holds ICON_data.zip or its contents: `data/prices2013.dat` and the instances, such as
+        `load6/day01.txt`.
+    load, day : int
+        Which instance.
+
+    Returns
+    -------
+    EnergyDays
+        Features (D, 48, p), prices (D, 48) and tasks.
     """
     archive = Path(folder) / ARCHIVE
     root = zipfile.Path(archive) if archive.is_file() else Path(folder)
@@ -111,7 +123,20 @@ def load_energy(folder: Any, *, load: int = 6, day: int = 1) -> EnergyDays:
 
 def synthetic_energy(n_days: int = 200, n_tasks: int = 12, *, seed: int = 0) -> EnergyDays:
     """Made-up days: demand has a morning and an evening peak, wind is slow to change, and the price
-    follows what is left of demand after wind, with noise that no forecast knows."""
+    follows what is left of demand after wind, with noise that no forecast knows.
+
+    Parameters
+    ----------
+    n_days, n_tasks : int
+        How many.
+    seed : int
+        The same number gives the same data.
+
+    Returns
+    -------
+    EnergyDays
+        Features (D, 48, p), prices (D, 48) and tasks.
+    """
     n_days, n_tasks = positive_int(n_days, "n_days"), positive_int(n_tasks, "n_tasks")
     rng = np.random.default_rng(seed)
     hour = np.arange(PERIODS) * HOURS

@@ -22,6 +22,22 @@ def load_paper_synthetic(folder: str | Path, name: str) -> DataSet:
     The problem is A x = b, x >= 0, as the file has it: the knapsacks come in standard form, with
     a column (of cost 0) for each slack. Decisions are kept as they are, at interior-point
     accuracy; `OptimalitySet` reads what is within 1e-5 of a bound as at the bound.
+
+    Parameters
+    ----------
+    folder : path
+        Where the files are.
+    name : str
+        Of a file, without ".npz"; those of the paper are `PAPER_NAMES`.
+
+    Returns
+    -------
+    DataSet
+
+    Raises
+    ------
+    InputError
+        If the file is missing, or an array of it is missing or of the wrong shape.
     """
     path = Path(folder) / f"{name}.npz"
     arrays = _read(path)

@@ -171,8 +171,25 @@ class Partitions:
         entry_features: Any = None,
         partitions: int | None = None,
     ) -> Partitions:
-        """Data in arrays: contexts `Z` (B, d), decisions `X` (B, n), weights (B,) or None;
-        `entry_features` as for `from_parquet`."""
+        """Data in arrays.
+
+        Parameters
+        ----------
+        problem : problem
+            What the decision maker may do.
+        Z : (B, d) array
+            Contexts.
+        X : (B, n) array, optional
+            Decisions; without them the data can only be predicted on.
+        sample_weight : (B,) array, optional
+            What each sample counts.
+        entry_features, partitions
+            As for `from_parquet`.
+
+        Returns
+        -------
+        Partitions
+        """
         source = _Arrays.of(problem, Z, X, sample_weight)
         d = source.Z.shape[1]
         return cls(problem, [source], d, partitions=partitions, entry_features=entry_features)
@@ -188,14 +205,37 @@ class Partitions:
         )
 
     def read(self, piece: Piece) -> Iterator[Samples]:
-        """The samples of a piece, some at a time."""
+        """The samples of a piece, some at a time.
+
+        Parameters
+        ----------
+        piece : Piece
+            One of those in `partitions`.
+
+        Yields
+        ------
+        Samples
+        """
         size = int(np.clip(AT_ONCE // self.problem.n_variables, 64, 16_384))
         source = self.sources[piece.source]
         yield from source.read(self.problem, piece.start, piece.stop, size)
 
     def split(self, share: float) -> tuple[Partitions, Partitions | None]:
         """These data without a share of their pieces, and that share, spread evenly: what is read
-        together stays together. None where there are too few pieces to leave one out."""
+        together stays together.
+
+        Parameters
+        ----------
+        share : float
+            Of the pieces, between 0 and 1.
+
+        Returns
+        -------
+        Partitions
+            Without the share.
+        Partitions or None
+            The share; None where there are too few pieces to leave one out.
+        """
         pieces = [piece for partition in self.partitions for piece in partition]
         number = np.arange(len(pieces))
         out = np.floor((number + 1) * share) > np.floor(number * share)
@@ -215,7 +255,17 @@ class Partitions:
         return result
 
     def first(self, size: int) -> Samples:
-        """Up to `size` samples, of as many pieces as it takes."""
+        """Up to `size` samples, of as many pieces as it takes.
+
+        Parameters
+        ----------
+        size : int
+            The most samples to return.
+
+        Returns
+        -------
+        Samples
+        """
         found, held = [], 0
         for some in (s for part in self.partitions for piece in part for s in self.read(piece)):
             found.append(some)
@@ -230,7 +280,17 @@ class Partitions:
         return Samples(Z, X, None, names or None, self.problem, found[0].where)
 
     def only(self, k: int) -> Partitions:
-        """These data with partition k alone, to be sent to who reads it."""
+        """These data with partition k alone, to be sent to who reads it.
+
+        Parameters
+        ----------
+        k : int
+            Its place in `partitions`.
+
+        Returns
+        -------
+        Partitions
+        """
         result = copy.copy(self)
         numbers = sorted({piece.source for piece in self.partitions[k]})
         pieces = [p._replace(source=numbers.index(p.source)) for p in self.partitions[k]]

@@ -58,6 +58,16 @@ def load_sp500() -> Prices:
 
     Only its data file is read, nothing of it is imported: `pip install --no-deps skfolio` is enough
     (1.5 MB), none of the packages that skfolio itself builds on is needed.
+
+    Returns
+    -------
+    Prices
+        With `days` (D,), `names` and `values` (D, 20).
+
+    Raises
+    ------
+    MissingDependencyError
+        If skfolio is not installed.
     """
     found = importlib.util.find_spec("skfolio")
     if found is None or not found.submodule_search_locations:
@@ -114,6 +124,18 @@ def synthetic_prices(n_days: int = 2000, n_assets: int = 10, *, seed: int = 0) -
     """Made-up prices: three factors, the first of which is the market, and noise of each asset.
 
     Returns lean a little on those of the month before, so that there is something to learn.
+
+    Parameters
+    ----------
+    n_days, n_assets : int
+        How many.
+    seed : int
+        The same number gives the same prices.
+
+    Returns
+    -------
+    Prices
+        With `days` (D,), `names` and `values` (D, n).
     """
     n_days, n_assets = positive_int(n_days, "n_days"), positive_int(n_assets, "n_assets")
     rng = np.random.default_rng(seed)
@@ -129,7 +151,18 @@ def synthetic_prices(n_days: int = 2000, n_assets: int = 10, *, seed: int = 0) -
 
 
 def portfolio_periods(prices: Prices) -> PortfolioPeriods:
-    """Every period with a year of prices before it and a quarter after it."""
+    """Every period of five trading days with a year of prices before it and a quarter after it.
+
+    Parameters
+    ----------
+    prices : Prices
+        At least 316 days of at least 2 assets.
+
+    Returns
+    -------
+    PortfolioPeriods
+        What was known before each period, and the returns and risk that followed.
+    """
     steps = 100 * np.diff(np.log(prices.values), axis=0)  # per cent a day; row k ends on day k + 1
     last = len(steps) - QUARTER
     if steps.shape[1] < 2:

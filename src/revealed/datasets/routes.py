@@ -128,6 +128,21 @@ def load_road_network(folder: str | Path) -> RoadNetwork:
 
     The column `cnt` of `edge.txt` is not read: it counts how often drivers used a link, which is
     what a model is to find out.
+
+    Parameters
+    ----------
+    folder : path
+        Where the three files are.
+
+    Returns
+    -------
+    RoadNetwork
+        Links with their lengths and classes, and the moves between them.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, cannot be read or does not fit the others.
     """
     folder = Path(folder)
     nodes = _table(folder / "node.txt", _NODE_COLUMNS)
@@ -164,6 +179,20 @@ def load_routes(folder: str | Path, name: str, network: RoadNetwork) -> Routes:
 
     A route with a move that the network does not allow is refused. One that enters a link twice
     is not a path, and no costs above 0 make it cheapest: it is left out, and counted in `skipped`.
+
+    Parameters
+    ----------
+    folder : path
+        Where the table is.
+    name : str
+        Of the file.
+    network : RoadNetwork
+        What `load_road_network` has read.
+
+    Returns
+    -------
+    Routes
+        `problem()` and `decisions()` of it are what an estimator takes.
     """
     path = Path(folder) / name
     kept, skipped = [], 0

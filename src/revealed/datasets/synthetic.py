@@ -42,6 +42,25 @@ def noisy_paths(
     can know. A seed gives the features and costs of PyEPO's `shortestpath.genData` for as many
     samples as there are in all, with the edges in our own order (`grid_shortest_path`): what is
     published about that generator (CaVE's tables) can be set beside ours.
+
+    Parameters
+    ----------
+    sizes : (int, int, int)
+        Samples for training, validation and test.
+    degree : int
+        Of the power; 1 is linear in the context.
+    noise : float
+        How far each cost is off, as a share below 1: factors are uniform in 1 - noise to 1 + noise.
+    n_features : int
+        d.
+    side : int
+        Nodes in a row and in a column of the grid.
+    seed : int
+        The same number gives the same data.
+
+    Returns
+    -------
+    DataSet
     """
     sizes = checked_sizes(sizes)
     check_number(noise, "noise")
@@ -75,6 +94,27 @@ def noisy_knapsacks(
 
     with z, B and u as in `noisy_paths`, and weights uniform between 3 and 8 in every budget.
     Relaxed: a part of an item may be taken.
+
+    Parameters
+    ----------
+    sizes : (int, int, int)
+        Samples for training, validation and test.
+    degree : int
+        Of the power; 1 is linear in the context.
+    noise : float
+        How far each cost is off, as a share: factors are uniform in 1 - noise to 1 + noise.
+    n_features : int
+        d.
+    n_items : int
+        Items to choose from.
+    capacities : tuple of float
+        One for each budget.
+    seed : int
+        The same number gives the same data.
+
+    Returns
+    -------
+    DataSet
     """
     sizes = checked_sizes(sizes)
     check_number(noise, "noise")
@@ -109,6 +149,21 @@ def paper_paths(
     """The paper's synthetic paths: six features, the last of them always 1, and no noise.
 
     c = ((B z) / sqrt(6) + 3)^degree + 1,   B Bernoulli(1/2)
+
+    Parameters
+    ----------
+    sizes : (int, int, int)
+        Samples for training, validation and test.
+    degree : int
+        Of the power; 1 is linear in the context.
+    side : int
+        Nodes in a row and in a column of the grid.
+    seed : int or numpy Generator
+        The same number gives the same data.
+
+    Returns
+    -------
+    DataSet
     """
     sizes, rng = checked_sizes(sizes), _generator(seed)
     problem = grid_shortest_path(side, side, directed="right-down")
@@ -129,6 +184,21 @@ def paper_knapsacks(
 
     In standard form, as the paper has it: 2 n_items + 1 costs are predicted, and the true costs of
     the slacks are 0. `general_knapsacks` is the form without slacks.
+
+    Parameters
+    ----------
+    sizes : (int, int, int)
+        Samples for training, validation and test.
+    n_items : int
+        Items to choose from.
+    degree : int
+        Of the power of the values.
+    seed : int or numpy Generator
+        The same number gives the same data.
+
+    Returns
+    -------
+    DataSet
     """
     rng = _generator(seed)
     weights = _knapsack_weights(n_items, rng)
@@ -143,8 +213,24 @@ def paper_knapsacks(
 def general_knapsacks(
     sizes: Sizes = (100, 100, 100), *, n_items: int = 10, degree: int = 2, seed: Seed = 0
 ) -> DataSet:
-    """The same values in general form: one cost (minus the value) for each item, no slack to
-    predict, and a capacity that is a uniform share of the sum of the weights."""
+    """The values of `paper_knapsacks` in general form: one cost (minus the value) for each item, no
+    slack to predict, and a capacity that is a uniform share of the sum of the weights.
+
+    Parameters
+    ----------
+    sizes : (int, int, int)
+        Samples for training, validation and test.
+    n_items : int
+        Items to choose from.
+    degree : int
+        Of the power of the values.
+    seed : int or numpy Generator
+        The same number gives the same data.
+
+    Returns
+    -------
+    DataSet
+    """
     rng = _generator(seed)
     weights = _knapsack_weights(n_items, rng)
     problem = knapsack(weights, rng.uniform() * weights.sum())

@@ -72,17 +72,21 @@ class Certificate:
     h: float
     """The mean of 1/2 distance^2."""
     mean_distance: float
+    """Over samples, of predicted costs from the costs that explain the decision."""
     max_distance: float
+    """The largest of these distances."""
     set_distance: float
     """sqrt(2 B h): the distance of the two sets if h is at its minimum, else a bound from above."""
     inside: int
     """Predicted costs that lie in their set, to `tol`."""
     samples: int
+    """How many were learned from."""
     unsolved: int
     """Projections that missed their tolerance: their distances are bounds from above."""
     trivial: bool
     """All predicted costs are 0, which explains anything where no margin is asked for."""
     reason: StopReason
+    """Why the fit ended."""
     convergence: Convergence | None = None
     """How far from the minimum; None for training that has no one loss to minimize."""
     limits: LimitCertificate | None = None

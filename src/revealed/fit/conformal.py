@@ -194,6 +194,17 @@ class ConformalDecisions:
         """(B,) bool: whether the cone of each sample contains a cost that explains its decision.
 
         A vacuous cone covers everything.
+
+        Parameters
+        ----------
+        Z : (B, d) array
+            Contexts.
+        X : (B, n) array or OptimalitySet
+            Decisions taken there.
+
+        Returns
+        -------
+        (B,) bool array
         """
         cone = self._calibrated()
         angles = self._angles(Z, X)
@@ -202,8 +213,25 @@ class ConformalDecisions:
     def predict(self, Z: Any, problem: LinearProgram | None = None) -> Any:
         """(B, n) decisions whose worst cost over the cone is least; torch in, torch out.
 
-        `problem` holds the constraints of these instances where they differ. Needs Clarabel
-        (`pip install 'revealed[solvers]'`). A row without an answer is NaN, with a warning.
+        Needs Clarabel (`pip install 'revealed[solvers]'`). A row without an answer is NaN, with an
+        `UnsolvedDecisionWarning`.
+
+        Parameters
+        ----------
+        Z : (B, d) array
+            Contexts.
+        problem : LinearProgram, optional
+            The constraints of these instances, where they differ from those of the estimator.
+
+        Returns
+        -------
+        (B, n) array
+            A tensor where `Z` is one.
+
+        Raises
+        ------
+        InputError
+            If the cone is vacuous.
         """
         cone = self._calibrated()
         self._refuse_vacuous(cone)
@@ -227,6 +255,19 @@ class ConformalDecisions:
 
         Costs and decisions count without what no decision depends on, so that only differences
         between decisions for the same context mean something.
+
+        Parameters
+        ----------
+        Z : (B, d) array
+            Contexts.
+        X : (B, n) array
+            Decisions to judge.
+        problem : LinearProgram, optional
+            The constraints of these instances, where they differ from those of the estimator.
+
+        Returns
+        -------
+        (B,) array
         """
         cone = self._calibrated()
         self._refuse_vacuous(cone)

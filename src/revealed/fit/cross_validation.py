@@ -89,8 +89,24 @@ class InverseRegressorCV(InverseRegressor):
     ) -> InverseRegressorCV:
         """Choose on folds of contexts `Z` and decisions `y`, then fit to all of them.
 
-        `true_costs` (B, n) stand for decisions that are not given; beside decisions they are for
-        scoring="regret" alone. `track_decisions` is for the fit to all.
+        Parameters
+        ----------
+        Z : (B, d) or (B, n, p) array
+            Contexts.
+        y : (B, n) array or OptimalitySet, optional
+            Observed decisions.
+        sample_weight : (B,) array, optional
+            How much each sample counts, at least 0.
+        true_costs : (B, n) array, optional
+            They stand for decisions that are not given. Beside decisions they are for
+            scoring="regret" alone.
+        track_decisions : bool
+            Whether the history of the fit to all has the column `decision_loss`.
+
+        Returns
+        -------
+        InverseRegressorCV
+            This estimator, fitted.
         """
         search = Search(
             models=self.model,
@@ -104,11 +120,27 @@ class InverseRegressorCV(InverseRegressor):
         return self
 
     def partial_fit(self, *args: Any, **options: Any) -> Any:
-        """Not here: a choice needs all data."""
+        """Not here: a choice needs all data.
+
+        Raises
+        ------
+        InputError
+            Always; use `fit`.
+        """
         raise InputError("InverseRegressorCV learns from all data at once; use `fit`.")
 
     def plot_path(self, ax: Any = None) -> Any:
-        """Scores by ridge, a line for each model, with standard errors; the choice is marked."""
+        """Scores by ridge, a line for each model, with standard errors; the choice is marked.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure unless given.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
         import matplotlib.pyplot as plt
 
         ax = plt.subplots(figsize=(6, 4))[1] if ax is None else ax

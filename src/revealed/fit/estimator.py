@@ -177,7 +177,18 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Change settings; `solver__max_iter=` and the like also where the solver, the model or
-        the loss is a name: the object of that name then takes its place."""
+        the loss is a name: the object of that name then takes its place.
+
+        Parameters
+        ----------
+        **params
+            Settings of the estimator by name, those of its objects as `object__setting`.
+
+        Returns
+        -------
+        InverseRegressor
+            This estimator.
+        """
         for name in {key.partition("__")[0] for key in params if "__" in key}:
             value = params.get(name, getattr(self, name, None))
             if isinstance(value, str):
@@ -195,18 +206,34 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         track_decisions: bool = False,
         run: Run | None = None,
     ) -> InverseRegressor:
-        """Learn from contexts `Z` and the decisions `y` taken there, each counting as much as
-        `sample_weight` (B,) says; a weight of 0 is as if the sample were not there.
+        """Learn from contexts `Z` and the decisions `y` taken there.
 
-        Where costs are known instead of decisions (predict-then-optimize), give `true_costs`
-        (B, n): the decisions are then those of minimum true cost. `validation` is a pair like
-        (Z, y) for first-order methods and boosting: the model that does best on it is kept, and
-        `patience` stops. `track_decisions` adds the column `decision_loss` to the history: the
-        mean of |x(c) - x|^2, solved for anew in every iteration. Decisions of which only a part was
-        seen come as `PartialDecisions`.
+        Parameters
+        ----------
+        Z : (B, d) or (B, n, p) array, or Partitions
+            Contexts, in the forms described above. `datasets.Partitions` bring decisions and
+            weights of their own; the fit then runs part by part.
+        y : (B, n) array, OptimalitySet or PartialDecisions, optional
+            Observed decisions; `PartialDecisions` where only a part of each was seen. Give either
+            these or `true_costs`.
+        sample_weight : (B,) array, optional
+            How much each sample counts, at least 0; 0 is as if the sample were not there.
+        true_costs : (B, n) array, optional
+            Where costs are known instead of decisions (predict-then-optimize): the decisions are
+            then those of minimum true cost.
+        validation : (Z, y), optional
+            Held-out samples for first-order methods and boosting: the model that does best on them
+            is kept, and `patience` of the solver stops.
+        track_decisions : bool
+            Whether to add the column `decision_loss` to the history: the mean of |x(c) - x|^2,
+            solved for anew in every iteration.
+        run : Run, optional
+            How to fit to Partitions: memory, workers, checkpoints.
 
-        `Z` may be `datasets.Partitions`, which bring decisions and weights of their own: then the
-        fit runs part by part, as `run` says, a `Run`.
+        Returns
+        -------
+        InverseRegressor
+            This estimator, fitted.
         """
         if isinstance(Z, Partitions):
             if self.unknown_limits is not None:
@@ -238,6 +265,16 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         For models that are linear in what they learn this is recursive least squares: the new
         samples are projected once and weigh as much as each of those seen before. First-order
         methods make one epoch over the new samples.
+
+        Parameters
+        ----------
+        Z, y, sample_weight, true_costs
+            The new samples, as in `fit`.
+
+        Returns
+        -------
+        InverseRegressor
+            This estimator.
         """
         first = not hasattr(self, "model_")
         if isinstance(self.model, str) and self.model == CHOSEN:
@@ -290,6 +327,21 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         tell, usually those learned from; NaN for the others. Print it for what they are of.
 
         For linear and quadratic models of plain costs, fitted anew with the loss of this one.
+
+        Parameters
+        ----------
+        Z : (B, d) array
+            Contexts.
+        X : (B, n) array or OptimalitySet
+            Decisions taken there.
+        refits : int
+            Groups of samples; the model is fitted once without each.
+        level : float
+            Confidence, between 0 and 1.
+
+        Returns
+        -------
+        CoefficientIntervals
         """
         check_is_fitted(self, "model_")
         if self.cost_map is not None:

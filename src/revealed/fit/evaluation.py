@@ -41,15 +41,26 @@ CACHED = 2e7
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceLoss:
-    """Which function of the distance is averaged over samples."""
+    """Which function of the distance is averaged over samples.
+
+    Parameters
+    ----------
+    power : 1, 2, "huber" or "welsch"
+        2 for 1/2 distance^2, 1 for the distance, "huber" between, "welsch" bounded (not convex).
+    delta : float
+        Where "huber" and "welsch" bend.
+    noise : float
+        Standard deviation of the draws added to a prediction; 0 for the plain distance.
+    draws : int
+        For each sample, an even number; of no meaning without noise.
+    seed : int
+        Of the draws.
+    """
 
     power: int | str = 2
-    """2 for 1/2 distance^2, 1 for the distance, "huber" (bends at `delta`), "welsch"."""
     delta: float = 1.0
     noise: float = 0.0
-    """Standard deviation of the draws added to a prediction; 0 for the plain distance."""
     draws: int = 8
-    """An even number; of no meaning without noise."""
     seed: int = 0
 
     def __post_init__(self) -> None:

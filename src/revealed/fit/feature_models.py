@@ -145,9 +145,20 @@ class SharedModel(OnFeatures):
 
     Contexts are (B, n, p); a list of B matrices (n_b, p) where samples have different numbers of
     entries; or `Common` features (n, p), the same for every sample. Fitted like a LinearModel with
-    one output and as many rows as there are entries. `ridge` adds ridge/2 |w|^2 to the mean over
-    samples. `given` maps the numbers of features whose weight is known to that weight, such as
-    {0: 1.0}: it sets the unit of costs.
+    one output and as many rows as there are entries.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether there is an intercept, one for all entries; it is not penalized.
+    ridge : float
+        Adds ridge/2 |w|^2 to the mean over samples. In `InverseRegressor` it is that of the
+        estimator.
+    standardize : bool
+        Whether the penalty is that of features of standard deviation 1. `InverseRegressor` sets it.
+    given : dict of int to float, or None
+        Weights that are known, by the number of their feature, such as `{0: 1.0}`: they set the
+        unit of costs.
     """
 
     def __init__(
@@ -332,6 +343,15 @@ class QuadraticModel(OnFeatures):
     values, and the product of two such features that never have their larger value together, as
     the columns of one category. `coef` is in the units of the data: d columns for the features,
     then one for each product, in the order of `products`, 0 for those left out.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether there is an intercept; it is not penalized.
+    ridge : float
+        Adds ridge/2 times the sum of squared weights to the mean over samples, features and
+        products taken with a standard deviation of 1. In `InverseRegressor` it is that of the
+        estimator.
     """
 
     def __init__(self, *, fit_intercept: bool = True, ridge: float = 0.0) -> None:

@@ -55,6 +55,11 @@ class History:
     max_distance; max_relative, the largest distance relative to the cost or the margin; unsolved,
     how many projections missed their tolerance; projection_seconds; fit_seconds. Of ERM also lr,
     the learning rate of the last batch, and, where there are validation data, validation.
+
+    Parameters
+    ----------
+    rows : list of dict, optional
+        What happened in each iteration; empty unless given.
     """
 
     reason: StopReason | None = None
@@ -85,7 +90,13 @@ class History:
         return iter(self.rows)
 
     def write_jsonl(self, path: str | os.PathLike[str]) -> None:
-        """One JSON object a line."""
+        """Write the rows to a file, one JSON object a line; what is not finite becomes null.
+
+        Parameters
+        ----------
+        path : path
+            A file that is there is replaced.
+        """
         Path(path).write_text("".join(map(json_line, self.rows)), "utf-8")
 
     def __repr__(self) -> str:

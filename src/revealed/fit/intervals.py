@@ -61,11 +61,17 @@ class CoefficientIntervals:
     """
 
     value: np.ndarray
+    """(n, d + 1) the canonical coefficients."""
     low: np.ndarray
+    """(n, d + 1) lower ends of the intervals."""
     high: np.ndarray
+    """(n, d + 1) upper ends of the intervals."""
     level: float
+    """Confidence."""
     identified: Identified
+    """Which costs and features the decisions determine."""
     refits: int
+    """How many were made, one without each group of samples."""
     converged: int
     """Refits that reached their minimum. No interval is given unless all did."""
     ridge: float

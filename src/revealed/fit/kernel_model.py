@@ -21,11 +21,32 @@ from .models import Arrays, fit_to_targets
 class KernelModel(OnFeatures):
     """c = sum_i a_i k(z, z_i) + intercept, with k the polynomial or the Gaussian ("rbf") kernel.
 
-    Exact with `n_components=None`: every training context is a landmark z_i (memory B^2). With a
-    number, that many are drawn with `seed` (Nystroem). Either way the model is linear in features
-    whose inner products are the kernel, so `ridge` penalizes the norm of the function. The
-    landmarks are those of the first data the model sees. With `standardize` the kernel is that of
-    contexts of mean 0 and standard deviation 1, whatever their units.
+    The model is linear in features whose inner products are the kernel. The landmarks z_i are those
+    of the first data the model sees.
+
+    Parameters
+    ----------
+    kernel : "rbf" or "poly"
+        exp(-gamma |z - z_i|^2), or (gamma <z, z_i> + coef0)^degree.
+    gamma : float or None
+        As above; None for 1/d.
+    degree : int
+        Of "poly".
+    coef0 : float
+        Of "poly".
+    n_components : int or None
+        How many training contexts to draw as landmarks (Nystroem). None takes every one, which is
+        exact and needs memory B^2.
+    fit_intercept : bool
+        Whether there is an intercept; it is not penalized.
+    ridge : float
+        Penalizes the norm of the function: ridge/2 times its square is added to the mean loss. In
+        `InverseRegressor` it is that of the estimator.
+    seed : int
+        Of the draw of landmarks; in `InverseRegressor` that of the estimator.
+    standardize : bool
+        Whether the kernel is that of contexts of mean 0 and standard deviation 1, whatever their
+        units. `InverseRegressor` sets it.
     """
 
     landmarks: np.ndarray | None = None

@@ -55,17 +55,47 @@ def lbfgs(
 ) -> History:
     """Fit `model` in place to contexts `Z` (B, ...) and the sets of the decisions taken there.
 
-    `max_iter` bounds the evaluations of the loss. With a ridge above 0 the fit has converged when
-    the loss is within `tol` of the minimum, relatively, and that is proved by a bound from below.
-    Without a ridge there is no such bound: it ends when every cost lies in its set, or when the
-    gradient has fallen to `tol` of the root of twice the loss. `history.certificate` says what was
-    reached; `describe_fit=False` does without it and without a proof, and stops when the next step
-    promises a fall well below `tol`. `evaluator` and `features` are those of an earlier
-    call on the same data, to start from its projections. `sample_curvature=False` is faster where
-    `tol` is 1e-3 or more.
+    With a ridge above 0 the fit has converged when the loss is within `tol` of the minimum,
+    relatively, and that is proved by a bound from below. Without a ridge there is no such bound: it
+    ends when every cost lies in its set, or when the gradient has fallen to `tol` of the root of
+    twice the loss.
 
     A loss that is not convex has several minima. Coefficients that are 0 begin near the minimum of
     a convex loss (`WIDER`); others begin where they are.
+
+    Parameters
+    ----------
+    model : LinearModel, QuadraticModel, SharedModel or KernelModel
+        Fitted in place.
+    Z : (B, ...) array
+        Contexts.
+    sets : OptimalitySet or other sets
+        Of the B decisions; their weights count.
+    loss : DistanceLoss, optional
+        Which function of the distance is averaged; half its square unless given.
+    max_iter : int
+        Largest number of evaluations of the loss.
+    tol : float
+        Relative distance to the minimum at which to stop; 0 runs up to `max_iter`.
+    monitor : callable, optional
+        `monitor(model)` returns a dict of further columns for a row of the history.
+    threads : int or None
+        Of projections; None for every core.
+    verbose : bool
+        Whether to show progress.
+    evaluator, features : optional
+        Those of an earlier call on the same data, to start from its projections.
+    describe_fit : bool
+        False does without a certificate and a proof, and stops when the next step promises a fall
+        well below `tol`.
+    sample_curvature : bool
+        Whether to learn the curvature from a sample of projections; False is faster where `tol` is
+        1e-3 or more.
+
+    Returns
+    -------
+    History
+        `history.certificate` says what was reached, `history.reason` why the fit ended.
     """
     check_whole(max_iter, "max_iter", 0)
     check_number(tol, "tol", " 0 runs up to `max_iter`.")

@@ -154,17 +154,23 @@ def is_convex_model(model: Any) -> TypeGuard[ConvexModel]:
 class LinearModel(Settings):
     """c = coef z + intercept, with `coef` (n, d) and `intercept` (n,), both 0 at the start.
 
-    `ridge` adds ridge/2 |coef|^2 to the mean of 1/2 |c - target|^2, so its meaning does not change
-    with the number of samples; the intercept is free. With `standardize` the penalty is that of
-    features of standard deviation 1, so it does not change with their units either; coefficients
-    stay in the units of the data. Data that leave a choice (a constant feature, features that
-    depend on each other, fewer samples than features) get the coefficients of smallest norm.
-
-    In `InverseRegressor` the ridge is that of the estimator, and features are standardized.
+    Data that leave a choice (a constant feature, features that depend on each other, fewer samples
+    than features) get the coefficients of smallest norm.
 
     For solvers the model is a point of a space in which its mean loss has a curvature of at most 1:
     `point`, `move_to` and `gradient` speak of whitened features, POCS moves by the negative
     gradient there.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether there is an intercept; it is not penalized.
+    ridge : float
+        Adds ridge/2 |coef|^2 to the mean of 1/2 |c - target|^2, so its meaning does not change
+        with the number of samples. In `InverseRegressor` the ridge is that of the estimator.
+    standardize : bool
+        Whether the penalty is that of features of standard deviation 1, so that it does not change
+        with their units; coefficients stay in the units of the data. `InverseRegressor` sets it.
     """
 
     coef: np.ndarray

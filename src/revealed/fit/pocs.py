@@ -50,13 +50,47 @@ def pocs(
 
     Stops when every cost is within `tol` of its set, relative to the length of the cost or the
     margin (the model interpolates); when h has fallen by less than `tol`, relatively, over
-    `window` iterations; or after `max_iter` updates. `history.reason` says which. Data are read in
-    chunks; besides them the pass keeps one number for each row of the problem and sample, the
-    start of the next projection (`warm_start=False` does without). `monitor(model)` adds columns.
+    `window` iterations; or after `max_iter` updates. Data are read in chunks.
 
     Sets of a form, a quadratic or a convex problem make the model one of parameters. A sample that
     its set gives a weight below 1 is moved only that share of the way, which minimizes the weighted
     mean; one of weight 0 is left out.
+
+    Parameters
+    ----------
+    model : LinearModel or another model
+        Fitted in place.
+    Z : (B, ...) array
+        Contexts.
+    sets : OptimalitySet or other sets
+        Of the B decisions.
+    loss : DistanceLoss, optional
+        A squared distance, the default, or Huber's form of it.
+    max_iter : int
+        Largest number of updates.
+    tol : float
+        See above; 0 runs up to `max_iter`.
+    window : int
+        Iterations over which progress is judged.
+    warm_start : bool
+        Whether each projection starts from the last one of its sample, for which one number for
+        each row of the problem and sample is kept.
+    monitor : callable, optional
+        `monitor(model)` returns a dict of further columns for a row of the history.
+    threads : int or None
+        Of projections; None for every core.
+    verbose : bool
+        Whether to show progress.
+
+    Returns
+    -------
+    History
+        `history.reason` says why it stopped, `history.certificate` what was reached.
+
+    Raises
+    ------
+    InputError
+        If the gradient of the loss cannot be followed all the way, as that of the distance itself.
     """
     check_whole(max_iter, "max_iter", 0)
     check_whole(window, "window", 1)

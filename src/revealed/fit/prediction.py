@@ -41,28 +41,85 @@ class Predictor:
     def set_output(self, *, transform: str | None = None) -> Self:
         """What `predict` and `predict_cost` return: "pandas" for a DataFrame with the names of the
         variables, where the decisions learned from had names, and the index of `Z`; "default" for
-        arrays. scikit-learn's `set_config(transform_output="pandas")` says it for all."""
+        arrays. scikit-learn's `set_config(transform_output="pandas")` says it for all.
+
+        Parameters
+        ----------
+        transform : "pandas", "default" or None
+            None changes nothing.
+
+        Returns
+        -------
+        InverseRegressor
+            This estimator.
+        """
         return set_output(self, transform)
 
     def predict_parameters(self, Z: Any) -> Any:
-        """(B, p) what the model itself predicts, before a form makes costs of it."""
+        """(B, p) what the model itself predicts, before a form makes costs of it.
+
+        Parameters
+        ----------
+        Z : (B, d) or (B, n, p) array
+            Contexts, as in `fit`.
+
+        Returns
+        -------
+        (B, p) array
+            A tensor where `Z` is one.
+        """
         return like(Z, self._parameters(Z))
 
     def predict_cost(self, Z: Any, form: CostForm | None = None) -> Any:
         """(B, n) costs; torch in, torch out.
 
-        `form` is that of these instances where it differs from sample to sample.
+        Parameters
+        ----------
+        Z : (B, d) or (B, n, p) array
+            Contexts, as in `fit`.
+        form : CostForm, optional
+            That of these instances, where it differs from sample to sample.
+
+        Returns
+        -------
+        (B, n) array
+            A tensor where `Z` is one, a DataFrame where `set_output` asks for it.
         """
         return as_asked(self, Z, like(Z, self._costs(Z, form)))
 
     def predict_limits(self, Z: Any) -> Any:
         """(B, K) learned limits, in the order rows of `A_ub`, lower bounds, upper bounds; infinite
         for a limit that was never active, of which no number is known (see `limit_intervals`).
-        Torch in, torch out."""
+        Torch in, torch out.
+
+        Parameters
+        ----------
+        Z : (B, d) array
+            Contexts.
+
+        Returns
+        -------
+        (B, K) array
+        """
         return like(Z, self._learned_limits().predict(self._checked(Z, reset=False)))
 
     def limit_intervals(self, Z: Any, *, level: float = 0.95, side: str = "both") -> LimitIntervals:
-        """Confidence intervals (B, K) of the limits in contexts `Z`; see `LimitModel.intervals`."""
+        """Confidence intervals (B, K) of the limits in contexts `Z`.
+
+        Parameters
+        ----------
+        Z : (B, d) array
+            Contexts.
+        level : float
+            Confidence, between 0 and 1.
+        side : "both", "low" or "high"
+            Which ends are finite.
+
+        Returns
+        -------
+        LimitIntervals
+            See `LimitModel.intervals`.
+        """
         contexts = self._checked(Z, reset=False)
         return self._learned_limits().intervals(contexts, level, side)
 
@@ -71,9 +128,23 @@ class Predictor:
     ) -> Any:
         """(B, n) decisions of minimum predicted cost; torch in, torch out.
 
-        `problem` holds the constraints of these instances where they differ from those learned
-        with; sets of several problems give a list of B decisions. A cost for which there is no
-        decision of minimum cost (it falls without limit, say) gets a row of NaN and a warning.
+        A cost for which there is no decision of minimum cost (it falls without limit, say) gets a
+        row of NaN and an `UnsolvedDecisionWarning`.
+
+        Parameters
+        ----------
+        Z : (B, d) or (B, n, p) array
+            Contexts, as in `fit`.
+        problem : problem or sets of several problems, optional
+            The constraints of these instances, where they differ from those learned with.
+        form : CostForm, optional
+            That of these instances, where it differs from sample to sample.
+
+        Returns
+        -------
+        (B, n) array
+            A tensor where `Z` is one, a DataFrame where `set_output` asks for it, a list of B
+            decisions for sets of several problems.
         """
         return as_asked(self, Z, self._decisions(Z, problem, form))
 
@@ -141,6 +212,19 @@ class Predictor:
 
         Finer than the share of decisions matched exactly (see `revealed.metrics.accuracy`), which
         suits the choice of parameters. -inf where a predicted cost has no optimal decision.
+
+        Parameters
+        ----------
+        Z : (B, d) or (B, n, p) array
+            Contexts.
+        y : (B, n) array or OptimalitySet
+            Decisions to compare with. Sets bring the constraints of their instances.
+        sample_weight : (B,) array, optional
+            Of the mean.
+
+        Returns
+        -------
+        float
         """
         y = joined(y)
         sets = y if isinstance(y, Sets) else None

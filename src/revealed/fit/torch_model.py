@@ -26,12 +26,27 @@ WORTH_THREADS = 2_000_000
 class TorchModel(Settings):
     """c = module(z) for any `torch.nn.Module` that maps a batch of contexts to costs (B, n).
 
-    In POCS the fit to the projections is `inner_steps` updates of the chosen optimizer ("sgd",
-    "adam", "adagrad") on minibatches; its state lives on from one fit to the next. `ridge` adds
-    ridge/2 |w|^2 over all parameters but biases. Batches are moved to the module's device.
+    In POCS the fit to the projections is `inner_steps` updates of the optimizer on minibatches; its
+    state lives on from one fit to the next. First-order solvers bring their own optimizer. Batches
+    are moved to the module's device.
 
-    In `InverseRegressor` the ridge and the seed are those of the estimator, and first-order
-    solvers bring their own optimizer.
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Maps (b, ...) contexts to (b, n) costs.
+    optimizer : "adam", "sgd" or "adagrad"
+        Of the fit to the projections.
+    lr : float
+        Its learning rate.
+    inner_steps : int
+        Its updates in one fit.
+    batch_size : int
+        Samples of an update.
+    ridge : float
+        Adds ridge/2 |w|^2 over all parameters but biases. In `InverseRegressor` it is that of the
+        estimator.
+    seed : int
+        Of batches and dropout; in `InverseRegressor` that of the estimator.
     """
 
     family = "module"

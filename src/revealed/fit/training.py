@@ -44,42 +44,69 @@ from .torch_model import TorchModel, seeded, threads_worth_it
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainSettings:
-    """How to train; everything but the model and the data."""
+    """How to train; everything but the model and the data.
+
+    Parameters
+    ----------
+    optimizer : "armijo", "preconditioned", "sgd", "adam" or "adagrad"
+        The first two take all data at once; the others are torch's, on minibatches.
+    max_epochs : int
+        Passes over the data; for "armijo" and "preconditioned" one update each.
+    batch_size : int
+        Samples of a minibatch.
+    lr : float or None
+        First learning rate; None for the usual one of the optimizer. For "armijo" the first step to
+        try.
+    schedule : "constant", "linear" or float
+        "linear" is a straight line that would end at 0. A number p divides the rate by
+        (1 + epochs so far)^p; usual are 0.5 and 1.
+    weight_decay : float
+        Of torch's optimizers: it shrinks every parameter, where the ridge of a model spares
+        intercepts and is measured in standardized features.
+    inner_steps : int
+        Updates of the model for each projection ("sgd", "adam", "adagrad").
+    power : 1, 2, "huber" or "welsch"
+        2 for 1/2 distance^2, 1 for the distance, "huber" between (bends at `delta`), "welsch" where
+        many decisions are beyond explaining (not convex: begin where another power ends).
+    delta : float
+        Where "huber" and "welsch" bend.
+    tol : float
+        Ends the run when every cost is within this relative distance of its set; on full batches
+        also when the loss falls by less than this share over `window` epochs.
+    window : int
+        See `tol`.
+    patience : int or None
+        Epochs without improvement on the validation data after which to stop; None: never.
+    seed : int
+        Order of samples and dropout; epoch k draws from (seed, k), so a resumed run draws alike.
+    checkpoint : path or None
+        Folder for checkpoints; a run that finds its own there goes on from it.
+    checkpoint_every : int
+        Epochs. A checkpoint drops the warm starts, so this is part of what makes two runs equal.
+    log : path or None
+        File for one JSON line an epoch.
+    threads : int or None
+        Of projections; None for every core.
+    verbose : bool
+        Whether to show progress.
+    """
 
     optimizer: str = "adam"
-    """"armijo", "preconditioned", "sgd", "adam" or "adagrad"."""
     max_epochs: int = 100
-    """Passes over the data; for "armijo" and "preconditioned" one update each."""
     batch_size: int = 32
     lr: float | None = None
-    """First learning rate; None for the usual one of the optimizer. For "armijo" the first step to
-    try."""
     schedule: float | str = CONSTANT
-    """"constant"; "linear", a straight line that would end at 0; or a number p, which divides the
-    rate by (1 + epochs so far)^p. Usual are 0.5 and 1."""
     weight_decay: float = 0.0
-    """Of torch's optimizers: it shrinks every parameter, where the ridge of a model spares
-    intercepts and is measured in standardized features."""
     inner_steps: int = 1
-    """Updates of the model for each projection ("sgd", "adam", "adagrad")."""
     power: int | str = 2
-    """2 for 1/2 distance^2, 1 for the distance, "huber" between (bends at `delta`), "welsch" where
-    many decisions are beyond explaining (not convex: begin where another power ends)."""
     delta: float = 1.0
     tol: float = 1e-6
-    """Ends the run when every cost is within this relative distance of its set; on full batches
-    also when the loss falls by less than this share over `window` epochs."""
     window: int = 10
     patience: int | None = None
-    """Epochs without improvement on the validation data after which to stop; None: never."""
     seed: int = 0
-    """Order of samples and dropout; epoch k draws from (seed, k), so a resumed run draws alike."""
     checkpoint: str | os.PathLike[str] | None = None
-    """Folder for checkpoints; a run that finds its own there goes on from it."""
     checkpoint_every: int = 10
-    """Epochs. A checkpoint drops the warm starts, so this is part of what makes two runs equal."""
     log: str | os.PathLike[str] | None = None
-    """File for one JSON line an epoch."""
     threads: int | None = None
     verbose: bool = False
 
@@ -125,13 +152,33 @@ def erm(
 ) -> History:
     """Train `model` in place on contexts `Z` (B, ...) and the sets of the decisions taken there.
 
-    `settings` are the fields of `TrainSettings`. Row k of the history records what pass k saw (for
-    full batches: before its update), and one row more what the final model is like. With
-    `validation`, contexts and sets, the model that did best on them is kept.
+    Another loss than our own measures no distance to the sets, so its history has no `h` and no
+    certificate, and validation goes by the decision loss.
 
-    `loss` is any of `revealed.losses`, by default our own with the margin of the sets; `true_costs`
-    (B, n) go with a loss that needs them. Another loss than ours measures no distance to the sets,
-    so its history has no `h` and no certificate, and validation goes by the decision loss.
+    Parameters
+    ----------
+    model : LinearModel or another model, or torch.nn.Module
+        Trained in place.
+    Z : (B, ...) array or tensor
+        Contexts.
+    sets : OptimalitySet or other sets
+        Of the B decisions.
+    loss : DecisionLoss, optional
+        Any of `revealed.losses`; `ProjectionLoss` with the margin of the sets unless given.
+    true_costs : (B, n) array, optional
+        For a loss that needs them.
+    validation : (Z, sets), optional
+        Held-out contexts and sets; the model that did best on them is kept.
+    monitor : callable, optional
+        `monitor(model)` returns a dict of further columns for a row of the history.
+    **settings
+        The fields of `TrainSettings`, such as `optimizer="sgd"` and `max_epochs=20`.
+
+    Returns
+    -------
+    History
+        Row k records what pass k saw (for full batches: before its update), and one row more what
+        the final model is like.
     """
     s = TrainSettings(**settings)
     model = TorchModel(model) if isinstance(model, nn.Module) else model

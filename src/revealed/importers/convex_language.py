@@ -34,14 +34,26 @@ _SIGNS = {"nonneg": 1.0, "pos": 1.0, "nonpos": -1.0, "neg": -1.0}
 def from_cvxpy(problem: Any, cost_parameter: Any) -> ImportedModel:
     """The constraints of a CVXPY problem, ready to learn the value of a parameter in its objective.
 
-    `cost_parameter` is a `cvxpy.Parameter`, or several in a list, in which the objective is linear,
-    as in `Minimize(c @ x + norm1(x))`; all other parameters must have values. What is predicted, w,
-    is its entries in CVXPY's order (by columns), and means what it means in the objective: values
-    where that is to be maximized. `model.form` holds c = S w + c0, and a sign that the parameter is
-    declared with as a limit; it is None where w is a cost for each column and no more is known.
+    What is predicted, w, is the parameter's entries in CVXPY's order (by columns), and means what
+    it means in the objective: values where that is to be maximized. `model.form` holds
+    c = S w + c0, and a sign that the parameter is declared with as a limit; it is None where w is a
+    cost for each column and no more is known.
 
     Columns are named by variable and place, as "x[2]". CVXPY may add auxiliary ones, for which
     `model.decisions` finds the values that belong to those of the user's variables.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        A linear program, perhaps with integers, or a quadratic one without. All parameters but
+        `cost_parameter` must have values.
+    cost_parameter : cvxpy.Parameter or list of these
+        What the objective is linear in, as `c` in `Minimize(c @ x + norm1(x))`.
+
+    Returns
+    -------
+    ImportedModel
+        With `parameter_names`, the entries of the parameter.
     """
     require("cvxpy", "from_cvxpy", "importers")
     import cvxpy

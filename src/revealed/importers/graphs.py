@@ -46,7 +46,24 @@ def from_networkx(
                 have the attribute `bipartite`). In one that is not bipartite this is
                 a relaxation, with a warning.
 
-    Where every edge has the attribute `weight`, that is the model's own cost.
+    Parameters
+    ----------
+    graph : networkx graph
+        Undirected without parallel edges for "matching", directed for "flow".
+    kind : "path", "flow" or "matching"
+        As above.
+    source, target : node or list of nodes
+        The ends of a path; for "path" only, both.
+    weight : str
+        Attribute of edges. Where every edge has it, that is the model's own cost.
+    demand : str
+        Attribute of nodes, for "flow": positive where flow ends. All of them must sum to 0.
+    capacity : str
+        Attribute of edges, for "flow": the most that flows through; no limit where it is missing.
+
+    Returns
+    -------
+    ImportedModel
     """
     if not hasattr(graph, "is_directed"):
         raise InputError(f"`graph` must be a networkx graph; got {type(graph).__name__}.")

@@ -29,7 +29,22 @@ def from_gurobi(model: Any) -> ImportedModel:
     """The constraints, objective and names of a `gurobipy.Model`.
 
     A quadratic objective makes `problem` a QuadraticProgram. Integer variables are relaxed, with a
-    warning. What is not linear in the constraints is refused.
+    warning.
+
+    Parameters
+    ----------
+    model : gurobipy.Model
+        `model.update()` is called on it.
+
+    Returns
+    -------
+    ImportedModel
+
+    Raises
+    ------
+    InputError
+        If the model has constraints that are not linear, several objectives, or a piecewise linear
+        one.
     """
     return assemble(raw_gurobi(model))
 

@@ -40,6 +40,7 @@ class ImportedModel:
     """
 
     problem: LinearProgram | QuadraticProgram
+    """The constraints, whole variables relaxed; a QuadraticProgram for a quadratic objective."""
     source: str
     """Where it comes from, in words."""
     variable_names: Names
@@ -88,7 +89,18 @@ class ImportedModel:
         return IntegerProgram.of(self.problem, self.integer)
 
     def objective(self, decisions: Any) -> np.ndarray:
-        """(B,): the model's own objective of decisions (B, n), in its own sense."""
+        """(B,): the model's own objective of decisions (B, n), in its own sense.
+
+        Parameters
+        ----------
+        decisions : (B, n) array
+            As `problem` takes them.
+
+        Returns
+        -------
+        (B,) array
+            Values where the model maximizes; with `constant`, so NaN where that is not known.
+        """
         if self.cost is None:
             raise InputError(f"There is no objective to evaluate in {self.source}.")
         X, _ = as_costs(decisions, self.problem.n_variables, "decisions")
@@ -98,11 +110,22 @@ class ImportedModel:
         return (-value if self.maximized else value) + self.constant
 
     def decisions(self, values: Any) -> np.ndarray:
-        """(B, n) decisions as `problem` takes them.
+        """(B, n) decisions as `problem` takes them; auxiliary columns are filled in.
 
-        `values` is a data frame or a mapping from each of `own_names` to its B values, every one
-        of them and nothing else; or an array (B, k) in the order of `own_names`. Auxiliary columns
-        are filled in.
+        Parameters
+        ----------
+        values : DataFrame, mapping or (B, k) array
+            A data frame or a mapping from each of `own_names` to its B values, every one of them
+            and nothing else; or an array in the order of `own_names`.
+
+        Returns
+        -------
+        (B, n) array
+
+        Raises
+        ------
+        InputError
+            If a name is unknown, missing, or there twice.
         """
         own = self.own_names
         if isinstance(values, Mapping) or hasattr(values, "columns"):
@@ -114,7 +137,17 @@ class ImportedModel:
         return X if self.completion is None else self.completion(self.problem, X, self.source)
 
     def columns(self, names: Iterable[Hashable]) -> np.ndarray:
-        """For each of `own_names`, its place among `names`, the same names in another order."""
+        """For each of `own_names`, its place among `names`, the same names in another order.
+
+        Parameters
+        ----------
+        names : iterable of names
+            All of `own_names`, in any order.
+
+        Returns
+        -------
+        (k,) array of int
+        """
         own = self.own_names
         known, places = set(own), {}
         for k, name in enumerate(names):

@@ -35,12 +35,35 @@ def from_linprog(
 ) -> ImportedModel:
     """The model that `scipy.optimize.linprog` would solve with the same arguments.
 
-    As there, variables are at least 0 unless `bounds` says otherwise, and None in a pair means no
-    limit; a `scipy.optimize.Bounds` is understood too. `c` may be left out, since it is what will
-    be learned. `integrality` is 0 for a real variable, 1 for an integer one, 2 and 3 for one that
-    may also be 0 (see scipy). `method`, `callback`, `options` and `x0` say how to solve, not what,
-    and are left out. `names` name the n variables, which are x0, x1, ... otherwise.
-    Right-hand sides (B, m) and matrices (B, m, n) may differ by instance, as in `LinearProgram`.
+    Integer variables are relaxed, with a warning.
+
+    Parameters
+    ----------
+    c : (n,) array, optional
+        The model's own cost; it may be left out, since it is what will be learned.
+    A_ub, A_eq : (m, n) or (B, m, n) matrices, optional
+        Dense or scipy.sparse; (B, m, n) where they differ by instance, as in `LinearProgram`.
+    b_ub, b_eq : (m,) or (B, m) arrays, optional
+        Right-hand sides.
+    bounds : pair, (n, 2) pairs or scipy.optimize.Bounds
+        Variables are at least 0 unless it says otherwise; None in a pair means no limit.
+    method, callback, options, x0
+        How to solve, not what: left out.
+    integrality : int or (n,) array, optional
+        0 for a real variable, 1 for an integer one, 2 and 3 for one that may also be 0 (see scipy).
+    names : sequence of n names, optional
+        Of the variables, which are x0, x1, ... otherwise.
+
+    Returns
+    -------
+    ImportedModel
+
+    Examples
+    --------
+    >>> import revealed as rv
+    >>> model = rv.from_linprog(A_ub=[[3, 2]], b_ub=[6], bounds=(0, 1), names=["tea", "rice"])
+    >>> model.variable_names
+    ('tea', 'rice')
     """
     cost = None if c is None else _vector(c, "c")
     n = _count_variables(cost, A_ub, A_eq, bounds)
@@ -74,10 +97,27 @@ def from_milp(
 ) -> ImportedModel:
     """The model that `scipy.optimize.milp` would solve with the same arguments.
 
-    `constraints` is a `scipy.optimize.LinearConstraint`, a tuple (A, lb, ub), or several of these;
-    `bounds` a `scipy.optimize.Bounds`, or anything `from_linprog` takes; variables are at least 0
-    unless it says otherwise. `model.integer_problem` keeps whole variables whole. `options` say how
-    to solve, not what, and are left out. `names` name the n variables, else x0, x1, ...
+    `model.problem` is the relaxation, with a warning; `model.integer_problem` keeps whole variables
+    whole.
+
+    Parameters
+    ----------
+    c : (n,) array
+        The model's own cost.
+    integrality : int or (n,) array, optional
+        0 for a real variable, 1 for an integer one, 2 and 3 for one that may also be 0 (see scipy).
+    bounds : scipy.optimize.Bounds, pair or (n, 2) pairs, optional
+        Variables are at least 0 unless it says otherwise.
+    constraints : scipy.optimize.LinearConstraint, tuple (A, lb, ub), or several of these
+        The rows lb <= A x <= ub.
+    options
+        How to solve, not what: left out.
+    names : sequence of n names, optional
+        Of the variables, which are x0, x1, ... otherwise.
+
+    Returns
+    -------
+    ImportedModel
     """
     cost = _vector(c, "c")
     n = len(cost)

@@ -34,8 +34,22 @@ def read_mps(path: Any, *, max_bytes: int | None = None) -> ImportedModel:
     relaxed, with a warning. A quadratic objective (QUADOBJ, QMATRIX) makes `problem` a
     QuadraticProgram; conic, SOS and indicator sections are refused.
 
-    `max_bytes` is the most text that a file may hold once unpacked: 1 GiB unless given, and of a
-    gzipped file of some size no more than 50 times that.
+    Parameters
+    ----------
+    path : path
+        A file in free or fixed MPS format, plain or gzipped.
+    max_bytes : int, optional
+        The most text that the file may hold once unpacked: 1 GiB unless given, and of a gzipped
+        file of some size no more than 50 times that.
+
+    Returns
+    -------
+    ImportedModel
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read; the message names the line and what was expected there.
     """
     path = Path(path)
     content, notes = _parse(path, max_bytes)

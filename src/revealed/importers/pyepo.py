@@ -33,8 +33,23 @@ def from_pyepo(optmodel: Any) -> ImportedModel:
 
     `model.problem` has the model's variables in the order of its predicted costs; variables that
     have none come last and are filled in by `model.decisions`. Integer variables are relaxed, with
-    a warning. A model that solves by an algorithm of its own, or in which a predicted cost belongs
-    to several variables, is refused.
+    a warning.
+
+    Parameters
+    ----------
+    optmodel : PyEPO optModel
+        Built on Gurobi, OR-Tools' linear solver or MPAX.
+
+    Returns
+    -------
+    ImportedModel
+        `model.form` makes costs of what PyEPO predicts; None where they are the same.
+
+    Raises
+    ------
+    InputError
+        If the model solves by an algorithm of its own, or a predicted cost belongs to several
+        variables.
     """
     if not all(hasattr(optmodel, name) for name in ("num_cost", "setObj", "modelSense")):
         raise InputError(f"`optmodel` must be a PyEPO optModel; got {type(optmodel).__name__}.")

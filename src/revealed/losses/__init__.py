@@ -64,7 +64,33 @@ _SAME_CLASS = {"cave+": ("cave", {"variant": "plus"})}
 
 
 def make_loss(name: str, problem: LinearProgram, **options: Any) -> DecisionLoss:
-    """The loss of that name with its options."""
+    """The loss of that name with its options.
+
+    Parameters
+    ----------
+    name : str
+        A key of `LOSSES`, such as "projection", "spo+" or "pfyl"; or "cave+", which is "cave" with
+        `variant="plus"`.
+    problem : LinearProgram or other problem
+        What the decision maker may do.
+    **options
+        Those of the class, such as `margin=0.5` or `n_samples=20`.
+
+    Returns
+    -------
+    DecisionLoss
+
+    Raises
+    ------
+    InputError
+        If there is no loss of that name.
+
+    Examples
+    --------
+    >>> import revealed as rv
+    >>> problem = rv.problems.grid_shortest_path(5, 5, directed="right-down")
+    >>> loss_fn = rv.losses.make_loss("spo+", problem)
+    """
     base, preset = _SAME_CLASS.get(name, (name, {}))
     if base not in LOSSES:
         known = ", ".join((*LOSSES, *_SAME_CLASS))

@@ -55,7 +55,15 @@ class Batch:
     def decide(self, costs: Tensor) -> Tensor:
         """(B, n): decisions of minimum cost under other costs for the same samples.
 
-        (k B, n) costs are k rounds of the samples, one after the other.
+        Parameters
+        ----------
+        costs : (B, n) or (k B, n) tensor
+            (k B, n) costs are k rounds of the samples, one after the other.
+
+        Returns
+        -------
+        Tensor
+            Decisions, in the shape of `costs`.
         """
         return decide(self.problem, costs, len(self.costs))
 
@@ -65,6 +73,16 @@ class DecisionLoss(torch.nn.Module):
 
     The mean is over samples, with `weights` divided by their sum; it is 0 for an empty batch. The
     arithmetic is in float64 and the gradient comes back in the dtype of the costs.
+
+    A loss of your own is a subclass with the class attributes below and one method,
+    `per_sample(batch)`, which returns values (B,) and gradients in the costs (B, n).
+
+    Parameters
+    ----------
+    problem : LinearProgram or other problem
+        What the decision maker may do; its class must be one that the loss `accepts`.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
     """
 
     name: ClassVar[str]
@@ -86,7 +104,22 @@ class DecisionLoss(torch.nn.Module):
         self.problem, self.reduction = problem, reduction
 
     def forward(self, costs: Tensor, decisions: Any, **rest: Any) -> Tensor:
-        """What `evaluate` returns, kept out of a compiled graph where there is one."""
+        """What `evaluate` returns, kept out of a compiled graph where there is one.
+
+        Parameters
+        ----------
+        costs : (B, n) tensor
+            Predicted costs.
+        decisions : (B, n) array or tensor, OptimalitySet or DeviceSets
+            The observed decisions, or the sets of costs that explain them.
+        **rest
+            `true_costs`, `index` and `weights`, as in `evaluate`.
+
+        Returns
+        -------
+        Tensor
+            One number, or (B,) with `reduction="none"`.
+        """
         # The decorator is slow enough to be worth avoiding where nothing is compiled.
         evaluate: Any = self.evaluate
         if torch.compiler.is_compiling():
@@ -102,11 +135,31 @@ class DecisionLoss(torch.nn.Module):
         index: Any = None,
         weights: Any = None,
     ) -> Tensor:
-        """The loss of costs (B, n) against decisions: (B, n), an OptimalitySet or DeviceSets.
+        """The loss of predicted costs against observed decisions; calling the module does the same.
 
-        `index` says which instances raw decisions belong to where constraints differ by instance.
-        `weights` (B,) are constants of at least 0; those of sets count too. `true_costs` (B, n) are
-        read by losses that need them and by no other.
+        Parameters
+        ----------
+        costs : (B, n) tensor
+            Predicted costs.
+        decisions : (B, n) array or tensor, OptimalitySet or DeviceSets
+            The observed decisions, or the sets of costs that explain them.
+        true_costs : (B, n) array or tensor, optional
+            Read by losses that need them (`needs_true_costs`) and by no other.
+        index : (B,) array or tensor of int, optional
+            Which instances raw decisions belong to, where constraints differ by instance.
+        weights : (B,) array or tensor, optional
+            How much each sample counts: constants of at least 0. Those of the sets count too.
+
+        Returns
+        -------
+        Tensor
+            One number, or (B,) with `reduction="none"`.
+
+        Raises
+        ------
+        InputError
+            If the costs are no tensor, true costs are needed and missing, or a cost has no
+            decision of minimum cost (on a GPU that sample gets NaN instead).
         """
         batch = self._batch(costs, decisions, true_costs, index)
         value, gradient = self.per_sample(batch)
@@ -119,11 +172,32 @@ class DecisionLoss(torch.nn.Module):
         )
 
     def per_sample(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Values (B,) and gradients in the costs (B, n), float64."""
+        """Values (B,) and gradients in the costs (B, n), float64; what a subclass has to define.
+
+        Parameters
+        ----------
+        batch : Batch
+            The checked samples of one call.
+
+        Returns
+        -------
+        (B,) Tensor
+            Values.
+        (B, n) Tensor
+            Gradients in the costs.
+        """
         raise NotImplementedError
 
     def begin_epoch(self, seed: int, epoch: int) -> None:
-        """Called by the training loop; from then on random losses draw from (seed, epoch)."""
+        """Called by the training loop; from then on random losses draw from (seed, epoch).
+
+        Parameters
+        ----------
+        seed : int
+            That of the training.
+        epoch : int
+            The one that begins.
+        """
 
     def forget(self) -> None:
         """Drop whatever was kept from earlier calls to save time in later ones."""

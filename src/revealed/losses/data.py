@@ -77,5 +77,17 @@ class DecisionDataset(Dataset[DecisionBatch]):
         return batch
 
     def loader(self, **options: Any) -> DataLoader:
-        """A `DataLoader` of this data set, with its own `options` such as batch_size=."""
+        """A `DataLoader` of this data set.
+
+        Parameters
+        ----------
+        **options
+            Those of `torch.utils.data.DataLoader`, such as `batch_size`, `shuffle` and
+            `num_workers`; all but `collate_fn`.
+
+        Returns
+        -------
+        DataLoader
+            Its batches are `DecisionBatch`: contexts, sets and index.
+        """
         return DataLoader(self, collate_fn=self.collate, **options)

@@ -80,25 +80,44 @@ class ProjectionLoss(DecisionLoss):
 
     The mean is over samples, with `weights` divided by their sum; it is 0 for an empty batch.
     The arithmetic is in float64. The loss comes back in the dtype of the costs, in float32 if
-    that is a half-precision one; the gradient always in the dtype of the costs.
+    that is a half-precision one; the gradient always in the dtype of the costs. The module has no
+    parameters and its `state_dict` is empty.
 
-    `margin=None` takes the margin of the sets it is given (1 for raw decisions); any other value
-    must agree with theirs. The module has no parameters and its `state_dict` is empty.
-
-    `problem` may be a QuadraticProgram or a ConvexProgram too, and `form` a CostForm: then what is
-    predicted are parameters (B, p). Sets of several problems (`OptimalitySet.concatenate`) take
-    costs filled up to the longest. Samples count as much as the `weights` of their sets say.
-
-    For an IntegerProgram or OracleProblem a projection asks the oracle until it is exact.
-    `max_calls=1` asks once for each sample of a step, and takes the distance from the costs that
-    explain the decision against all alternatives found so far: at most the true one, and equal to
-    it once no alternative is missing. `unsolved` counts the steps of samples that were not.
+    Sets of several problems (`OptimalitySet.concatenate`) take costs filled up to the longest.
+    Samples count as much as the `weights` of their sets say.
 
     Costs on a GPU are dealt with there. With `device_sets = sets.to("cuda")` and
     `loss_fn(net(z[i]), device_sets[i], index=i)` nothing goes to the host and back, the warm starts
     live on the device, and after a first call the step can be captured in a CUDA graph. Unsolved
     projections are then counted without a warning, and costs shorter than float64 are projected to
     1e-6 of the move instead of 1e-8, which is still finer than their own rounding.
+
+    Parameters
+    ----------
+    problem : LinearProgram, QuadraticProgram, ConvexProgram, IntegerProgram or OracleProblem
+        What the decision maker may do.
+    margin : float or None
+        How clearly costs must favor the decision. It must agree with the margin of sets that are
+        given. None takes that of the sets, and 1 for raw decisions.
+    form : CostForm or None
+        How costs follow from what is predicted, which is then parameters (B, p). It is used for
+        raw decisions; sets bring a form of their own.
+    power : 1, 2, "huber" or "welsch"
+        2 for half the squared distance, 1 for the distance, "huber" for the square up to `delta`
+        and a straight line beyond, "welsch" for a loss of at most `delta` squared (not convex).
+    delta : float
+        Where "huber" and "welsch" bend; the others do not use it.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
+    warm_start : bool
+        Whether a projection starts where the last one of the same sample ended. Needs `index`.
+    max_calls : int or None
+        For an IntegerProgram or OracleProblem, the most questions to the oracle for each sample of
+        a step. None asks until the projection is exact. With 1 the distance is that from the costs
+        that explain the decision against all alternatives found so far: at most the true one, and
+        equal to it once no alternative is missing. `unsolved` counts those that were not exact.
+    threads : int or None
+        Of the projections; None for every core.
     """
 
     name = "projection"
@@ -159,9 +178,26 @@ class ProjectionLoss(DecisionLoss):
         index: Any = None,
         weights: Any = None,
     ) -> Tensor:
-        """The loss of costs (B, n) against decisions: (B, n), an OptimalitySet or DeviceSets.
+        """The loss of predicted costs against observed decisions; calling the module does the same.
 
-        `weights` (B,) are constants of at least 0. `true_costs` are not looked at.
+        Parameters
+        ----------
+        costs : (B, n) tensor
+            Predicted costs; parameters (B, p) where there is a form.
+        decisions : (B, n) array or tensor, OptimalitySet or DeviceSets
+            The observed decisions, or the sets of costs that explain them.
+        true_costs
+            Not looked at.
+        index : (B,) array or tensor of int, optional
+            Which samples these are: for warm starts, and for raw decisions of a problem whose
+            constraints differ by instance.
+        weights : (B,) array or tensor, optional
+            How much each sample counts: constants of at least 0. Those of the sets count too.
+
+        Returns
+        -------
+        Tensor
+            One number, or (B,) with `reduction="none"`.
         """
         refuse_non_tensor(costs)
         if isinstance(decisions, DeviceSets) or (costs.is_cuda and self._is_plain(decisions)):
@@ -296,8 +332,32 @@ def projection_loss(
 ) -> Any:
     """`ProjectionLoss` as a plain function of costs (B, n) and their sets.
 
-    Torch in, torch out, with a gradient; numpy in, numpy out. `warm_start` is an earlier
-    Projection of the same sets. On a GPU nothing is read back, so nothing is warned about.
+    Torch in, torch out, with a gradient; numpy in, numpy out. On a GPU nothing is read back, so
+    nothing is warned about.
+
+    Parameters
+    ----------
+    costs : (B, n) array or tensor
+        Predicted costs; parameters (B, p) where the sets have a form.
+    sets : OptimalitySet or DeviceSets
+        Of the B observed decisions. The margin is theirs.
+    power : 1, 2, "huber" or "welsch"
+        As in `ProjectionLoss`.
+    delta : float
+        Where "huber" and "welsch" bend.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
+    weights : (B,) array or tensor, optional
+        How much each sample counts, at least 0. Those of the sets count too.
+    warm_start : Projection, optional
+        An earlier projection onto the same sets, to start from.
+    threads : int or None
+        None for every core.
+
+    Returns
+    -------
+    Tensor, or numpy number or array
+        One number, or (B,) with `reduction="none"`.
     """
     check_power(power)
     check_delta(delta)

@@ -38,14 +38,37 @@ class SmoothedProjectionLoss(RandomLoss):
     perturbs and projects. Convex in c like the plain distance (`power=1` averages the distance
     itself), and no margin is needed to keep c = 0 out: the noise sets the scale, and only the ratio
     of margin to sigma changes what is learned. Half of sigma did a little better than 0 in trials.
-    Draws come in pairs xi, -xi. With `fixed` every call on the CPU draws the same numbers, as a
-    line search on full batches needs. `margin=None` takes the margin of the sets it is given (0.5
-    for raw decisions); any other value must agree with theirs.
-
-    For whole decisions `max_calls` is the most questions to the oracle for each draw of a step, as
-    in `ProjectionLoss`.
+    Draws come in pairs xi, -xi.
 
     Needs no true costs. No oracle call; `n_samples` projections for each sample.
+
+    Parameters
+    ----------
+    problem : LinearProgram or other problem with linear costs
+        What the decision maker may do.
+    margin : float or None
+        How clearly costs must favor the decision. It must agree with the margin of sets that are
+        given. None takes that of the sets, and 0.5 for raw decisions.
+    sigma : float
+        Standard deviation of the noise, above 0.
+    n_samples : int
+        Draws of noise for each sample of a call.
+    power : 1, 2, "huber" or "welsch"
+        Of the distance that is averaged, as in `ProjectionLoss`.
+    delta : float
+        Where "huber" and "welsch" bend.
+    seed : int
+        Of the draws.
+    fixed : bool
+        Whether every call on the CPU draws the same numbers, as a line search on full batches
+        needs.
+    max_calls : int or None
+        For whole decisions, the most questions to the oracle for each draw of a step, as in
+        `ProjectionLoss`.
+    threads : int or None
+        Of the projections; None for every core.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
     """
 
     name = "smoothed"
@@ -84,6 +107,17 @@ class SmoothedProjectionLoss(RandomLoss):
 
         To choose them, put a function in place of this one:
         `loss.noise = lambda shape, device: mine`.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            (K, B, n): draws, samples, cost entries.
+        device : torch.device
+            That of the costs.
+
+        Returns
+        -------
+        (K, B, n) Tensor
         """
         some = (-(-shape[0] // 2), *shape[1:])
         if device.type == "cuda":

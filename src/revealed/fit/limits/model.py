@@ -24,9 +24,11 @@ class LimitIntervals:
     """Between which numbers each limit lies at each context."""
 
     low: np.ndarray
-    """(B, K), -inf where nothing is known from this side; `high` likewise inf."""
+    """(B, K), -inf where nothing is known from this side."""
     high: np.ndarray
+    """(B, K), inf where nothing is known from this side."""
     level: float
+    """Confidence."""
     identified: np.ndarray
     """(K,) limits that were active in some sample. The others have one side only: no decision
     stands at them, so all that is known is that none goes beyond."""
@@ -37,6 +39,7 @@ class LimitModel:
     """Limits b_k = <coef_k, z> + intercept_k; `predict` says what they are in new contexts."""
 
     unknown: UnknownLimits
+    """Which limits of the problem these are."""
     coef: np.ndarray
     """(K, d); NaN for a limit that was never active."""
     intercept: np.ndarray
@@ -46,17 +49,19 @@ class LimitModel:
     active: np.ndarray
     """(K,) in how many samples each limit was active."""
     samples: int
+    """How many were learned from."""
     mean: np.ndarray
-    """(d,) of the contexts learned from; `scale`, their standard deviations."""
+    """(d,) of the contexts learned from."""
     scale: np.ndarray
+    """(d,) their standard deviations."""
     covariance: np.ndarray
     """(K, d + 1, d + 1) of intercept and coefficients of standardized features."""
     freedom: np.ndarray
     """(K,) degrees of freedom of the t distribution."""
     seen: np.ndarray
-    """(B, d) contexts learned from, and (B, K) where decisions stood there: the bounds of limits
-    that were never active. Empty where every limit was."""
+    """(B, d) contexts learned from; empty where every limit was active in some sample."""
     values: np.ndarray
+    """(B, K) where decisions stood there: the bounds of limits that were never active."""
 
     @classmethod
     def of(
@@ -104,7 +109,17 @@ class LimitModel:
         return np.isfinite(self.intercept)
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
-        """(B, K) limits; infinite where one was never active, for then no number is known."""
+        """(B, K) limits; infinite where one was never active, for then no number is known.
+
+        Parameters
+        ----------
+        Z : (B, d) array
+            Contexts.
+
+        Returns
+        -------
+        (B, K) array
+        """
         found = np.tile(self.intercept, (len(Z), 1))
         known = self.identified
         found[:, known] += Z @ self.coef[known].T
@@ -112,7 +127,22 @@ class LimitModel:
 
     def closed(self, problem: LinearProgram, Z: np.ndarray) -> tuple[LinearProgram, np.ndarray]:
         """The problem with the limits of contexts Z, and (B,) where they leave a variable no value
-        at all; there the unknown limits are left out."""
+        at all; there the unknown limits are left out.
+
+        Parameters
+        ----------
+        problem : LinearProgram
+            The one learned with.
+        Z : (B, d) array
+            Contexts.
+
+        Returns
+        -------
+        LinearProgram
+            With B instances.
+        (B,) bool array
+            Where the limits leave a variable no value.
+        """
         limits = self.predict(Z)
         crossed = self.unknown.crossed(problem, limits)
         limits[crossed] = np.inf * self.unknown.sense
@@ -215,21 +245,27 @@ class LimitCertificate:
     """What is known of learned limits; print it to read it."""
 
     names: list[str]
+    """Of the limits, in words."""
     active: list[int]
     """In how many samples each limit was active."""
     noise: list[float]
     """Of each limit, in its units; NaN for one that was never active."""
     samples: int
+    """How many were learned from."""
     sure: int
     """Samples whose active limits the vertex test tells."""
     outliers: list[int]
     """Samples that contradict the others."""
     starts: int
+    """Starts that were tried; 1 where nothing had to be guessed."""
     agreeing: int
+    """Starts that ended as well as the best, to one part in a thousand."""
     rounds: int
+    """Of labels, limits and costs in turn."""
     objective: list[float]
     """Of labels, limits and costs together, round by round."""
     warnings: list[str]
+    """What else should be known, in sentences."""
 
     def __str__(self) -> str:
         lines = [self._labels()]

@@ -40,6 +40,18 @@ class BarrierLoss(DecisionLoss):
     Sources: Cameron, Hartford, Lundy and Leyton-Brown, *The Perils of Learning Before Optimizing*
     (AAAI 2022), to which the paper credits the plain form; Mandi and Guns, *Interior Point Solving
     for LP-based prediction+optimization* (NeurIPS 2020), the homogeneous one.
+
+    Parameters
+    ----------
+    problem : LinearProgram
+        What the decision maker may do.
+    mu : float
+        Weight of the barrier, above 0. A larger one smooths more.
+    criterion : "decision" or "regret"
+        How the decision is judged: by its distance from the observed one, or by the true cost.
+        "regret" needs `true_costs` in every call.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
     """
 
     name = "intopt"

@@ -30,6 +30,20 @@ class BlackboxLoss(DecisionLoss):
 
     Source: Vlastelica, Paulus, Musil, Martius and Rolínek, *Differentiation of Blackbox
     Combinatorial Solvers* (ICLR 2020).
+
+    Parameters
+    ----------
+    problem : LinearProgram or other problem with linear costs
+        What the decision maker may do.
+    lam : float
+        Length of the step along the gradient, above 0. A larger one smooths more.
+    criterion : "decision" or "regret"
+        How the decision is judged: by its distance from the observed one, or by the true cost.
+        "regret" needs `true_costs` in every call.
+    floor : float or None
+        Raise costs to at least this before the oracle sees them; None leaves them as they are.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
     """
 
     name = "bb"

@@ -55,6 +55,23 @@ class CaveLoss(RandomLoss):
 
     Source: Tang and Khalil, *CaVE: A Cone-Aligned Approach for Fast Predict-then-Optimize with
     Binary Linear Programs* (CPAIOR 2024).
+
+    Parameters
+    ----------
+    problem : LinearProgram
+        What the decision maker may do.
+    variant : "exact", "plus" or "hybrid"
+        Which target, as above.
+    max_iter : int
+        Steps of the interior-point method of "plus" and "hybrid".
+    solve_ratio : float
+        Probability, from 0 to 1, with which a call of "hybrid" takes the target of "plus".
+    inner_ratio : float
+        Weight, from 0 to 1, of the mean direction in the other target of "hybrid".
+    seed : int
+        Of the draws.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
     """
 
     name = "cave"

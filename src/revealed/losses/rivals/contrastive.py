@@ -42,6 +42,19 @@ class ContrastiveLoss(RandomLoss):
 
     Source: Mulamba, Mandi, Diligenti, Lombardi, Bucarey and Guns, *Contrastive Losses and
     Solution Caching for Predict-and-Optimize* (IJCAI 2021).
+
+    Parameters
+    ----------
+    problem : LinearProgram
+        What the decision maker may do.
+    solve_ratio : float
+        Probability, from 0 to 1, with which a call solves for the predicted costs.
+    pool : (S, n) array, OptimalitySet or None
+        Decisions to start with; None for an empty pool.
+    seed : int
+        Of the draws.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
     """
 
     name = "nce"

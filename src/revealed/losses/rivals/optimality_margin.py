@@ -50,6 +50,17 @@ class OptimalityMarginLoss(DecisionLoss):
 
     Source: Sun, Liu and Li, *Maximum Optimality Margin: A Unified Approach for Contextual Linear
     Programming and Inverse Linear Programming* (ICML 2023).
+
+    Parameters
+    ----------
+    problem : LinearProgram
+        What the decision maker may do.
+    margin : float
+        What each reduced cost should be at least; 0 or more.
+    basis : "decision" or "true"
+        Where the basis comes from. "true" needs `true_costs` in every call.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
     """
 
     name = "mom"

@@ -48,6 +48,18 @@ class OptNetLoss(DecisionLoss):
 
     Source: Amos and Kolter, *OptNet: Differentiable Optimization as a Layer in Neural Networks*
     (ICML 2017).
+
+    Parameters
+    ----------
+    problem : LinearProgram
+        What the decision maker may do.
+    tau : float
+        Weight of the quadratic term, above 0. A larger one smooths more.
+    criterion : "decision" or "regret"
+        How the decision is judged: by its distance from the observed one, or by the true cost.
+        "regret" needs `true_costs` in every call.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
     """
 
     name = "optnet"

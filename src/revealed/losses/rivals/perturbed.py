@@ -38,6 +38,27 @@ class PerturbedLoss(PerturbingLoss):
 
     Source: Berthet, Blondel, Teboul, Cuturi, Vert and Bach, *Learning with Differentiable
     Perturbed Optimizers* (NeurIPS 2020).
+
+    Parameters
+    ----------
+    problem : LinearProgram or other problem with linear costs
+        What the decision maker may do.
+    n_samples : int
+        Draws of noise for each sample of a call.
+    sigma : float
+        Standard deviation of the noise, above 0.
+    seed : int
+        Of the draws.
+    criterion : "decision" or "regret"
+        How the decision is judged: by its distance from the observed one, or by the true cost.
+        "regret" needs `true_costs` in every call.
+    baseline : bool
+        Whether to take the mean worth of the other draws from each; needs `n_samples` of at least
+        2.
+    floor : float or None
+        Raise costs to at least this before the oracle sees them; None leaves them as they are.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
     """
 
     name = "dpo"

@@ -44,6 +44,18 @@ class QPTLLoss(DecisionLoss):
 
     Source: Wilder, Dilkina and Tambe, *Melding the Data-Decisions Pipeline: Decision-Focused
     Learning for Combinatorial Optimization* (AAAI 2019).
+
+    Parameters
+    ----------
+    problem : LinearProgram
+        What the decision maker may do.
+    tau : float
+        Weight of the quadratic term, above 0. A larger one smooths more.
+    criterion : "decision" or "regret"
+        How the decision is judged: by its distance from the observed one, or by the true cost.
+        "regret" needs `true_costs` in every call.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
     """
 
     name = "qptl"

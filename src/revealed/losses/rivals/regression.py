@@ -21,6 +21,13 @@ class RegressionLoss(DecisionLoss):
 
     It is what every decision-focused loss has to beat: cheapest of all, and the best there is
     where the model can be right about the costs themselves.
+
+    Parameters
+    ----------
+    problem : LinearProgram or other problem with linear costs
+        What the decision maker may do.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
     """
 
     name = "two-stage"

@@ -29,6 +29,15 @@ class SPOPlusLoss(DecisionLoss):
     is that of the loss without it.
 
     Source: Elmachtoub and Grigas, *Smart "Predict, then Optimize"* (Management Science 2022).
+
+    Parameters
+    ----------
+    problem : LinearProgram or other problem with linear costs
+        What the decision maker may do.
+    floor : float or None
+        Raise costs to at least this before the oracle sees them; None leaves them as they are.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
     """
 
     name = "spo+"

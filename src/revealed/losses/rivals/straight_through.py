@@ -39,6 +39,18 @@ class StraightThroughLoss(DecisionLoss):
 
     Source: Sahoo, Paulus, Vlastelica, Musil, Kuleshov and Martius, *Backpropagation through
     Combinatorial Algorithms: Identity with Projection Works* (ICLR 2023; arXiv 2022).
+
+    Parameters
+    ----------
+    problem : LinearProgram or other problem with linear costs
+        What the decision maker may do.
+    criterion : "decision" or "regret"
+        How the decision is judged: by its distance from the observed one, or by the true cost.
+        "regret" needs `true_costs` in every call.
+    normalize : "mean", "norm", "std" or None
+        Which projection of the cost the gradient passes through, as above.
+    reduction : "mean", "sum" or "none"
+        "none" returns one loss for each sample, (B,).
     """
 
     name = "st"
