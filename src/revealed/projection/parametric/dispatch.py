@@ -254,8 +254,8 @@ class _Answer:
             self.status[b] = ProjectionStatus.TIME_LIMIT
 
     def prove(self, tol: float, deadline: float, *, exactly: bool) -> None:
-        """Take back what residuals alone do not prove (see `verify`), and settle small sets exactly
-        where that is asked for."""
+        """Take back what neither residuals nor the system of what binds proves (see `verify`), and
+        settle small sets exactly where that is asked for or all else fails."""
         if not len(self.q):
             return
         settled = (ProjectionStatus.SOLVED, ProjectionStatus.EMPTY)
@@ -275,23 +275,25 @@ class _Answer:
             own = conditions.take(np.array([b])) if is_plain[b] else None
             if time.monotonic() > deadline:
                 self.status[b] = ProjectionStatus.TIME_LIMIT
-            elif not (own is not None and self._enter_exact(int(b), own, tol)) and hidden[b]:
+                continue
+            if hidden[b]:  # a hundred times faster than exact arithmetic
                 self._enter_confirmed(int(b), own if sound[b] else None, tol)
+            if own is not None and self.status[b] != ProjectionStatus.SOLVED:
+                self._enter_exact(int(b), own, tol)
 
-    def _enter_exact(self, b: int, own: Conditions, tol: float) -> bool:
-        """Settle an instance in exact arithmetic; whether it is small enough for that."""
+    def _enter_exact(self, b: int, own: Conditions, tol: float) -> None:
+        """Settle an instance in exact arithmetic, if it is small enough for that."""
         found = settle_exactly(own, self.q[b])
         if found is None:
-            return False
+            return
         if found.empty:
             self._enter_empty(np.array([b]))
-            return True
+            return
         self.point[b], self.distance[b] = found.point, found.distance
         self.residual[b] = found.rounding
         self.multipliers[b] = self._placed(found.multipliers[None])[0]
         exact = found.rounding <= tol
         self.status[b] = ProjectionStatus.SOLVED if exact else ProjectionStatus.INACCURATE
-        return True
 
     def _enter_confirmed(self, b: int, own: Conditions | None, tol: float) -> None:
         """Leave an instance solved if the system of what binds confirms it; nothing confirms that
