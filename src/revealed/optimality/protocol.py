@@ -61,8 +61,19 @@ class CostSet(Protocol):
         ...
 
     def solve(self, parameters: Any, **options: Any) -> Any:
-        """Decisions under other parameters (B, p), each of its own problem; `x` of what
-        `Problem.solve` returns, or that itself."""
+        """Decisions under other parameters, each of its own problem.
+
+        Parameters
+        ----------
+        parameters : (B, p) array or tensor
+        **options
+            Passed on to the `solve` of the problem, such as `time_limit`.
+
+        Returns
+        -------
+        Solution or list of array
+            What `Problem.solve` returns, or its `x` alone.
+        """
         ...
 
     def on_host(self) -> CostSet:

@@ -114,14 +114,29 @@ class IntegerProgram(Record, LinearObjective):
         threads: int | None = None,
         start: np.ndarray | None = None,
     ) -> IntegerSolution:
-        """Decisions of least cost for a batch of costs (B, n), with a status for each.
+        """Decisions of least cost for a batch of costs, with a status for each.
 
         OPTIMAL is as exact as the solver: HiGHS distinguishes costs to 1e-6 of the largest.
-        What is left of `time_limit`, in seconds for the whole call, is shared out evenly over the
-        instances that are left; those that it stops have status LIMIT, the best decision found so
-        far in `incumbent` and a proved lower bound in `bound`, and so have those where HiGHS ended
-        within `gap`, relative to the cost, but not at 0; special oracles go to the end. `start`
-        (B, n) are feasible decisions that a solver may begin from.
+
+        Parameters
+        ----------
+        costs : (B, n) array or tensor
+        time_limit : float, optional
+            Seconds for the whole call. What is left of it is shared out evenly over the instances
+            that are left; those that it stops have status LIMIT.
+        gap : float
+            Relative to the cost: how far above the bound HiGHS may end. Where it ends within `gap`
+            but not at 0, the status is LIMIT. Special oracles go to the end.
+        threads : int, optional
+            As many as there are processors unless given.
+        start : (B, n) array, optional
+            Feasible decisions that a solver may begin from.
+
+        Returns
+        -------
+        IntegerSolution
+            Where the status is LIMIT, `incumbent` is the best decision found so far and `bound` a
+            proved lower bound.
         """
         oracle: Any = ORACLES.of(self)
         return oracle(self, costs, time_limit=time_limit, gap=gap, threads=threads, start=start)
@@ -158,12 +173,21 @@ class IntegerProgram(Record, LinearObjective):
         return self.relaxation.ub
 
     def tightened(self, decisions: Any) -> LinearProgram:
-        """The relaxation of each decision (B, n), with rows that stop it from improving made tight.
+        """The relaxation of each decision, with rows that stop it from improving made tight.
 
         Few rows are active at a whole decision, though some leave no room: where the slack of
         `A_ub x <= b_ub` is less than what some whole variable would take by moving one unit within
         its bounds, the right-hand side becomes `A_ub x`. Sets of this program need no oracle. They
         are an approximation, neither inside the exact ones nor around them, and prove nothing.
+
+        Parameters
+        ----------
+        decisions : (B, n) array or tensor
+
+        Returns
+        -------
+        LinearProgram
+            With right-hand sides of its own for each instance.
         """
         X, _ = as_costs(decisions, self.n_variables, "decisions")
         self.check_batch(len(X), "decisions")
@@ -184,7 +208,17 @@ class IntegerProgram(Record, LinearObjective):
 
     def constraint_violation(self, decisions: Any) -> Any:
         """(B,): the largest relative violation of a row or bound, or distance from whole, of each
-        decision (B, n); what a structure asks beyond rows counts too."""
+        decision; what a structure asks beyond rows counts too.
+
+        Parameters
+        ----------
+        decisions : (B, n) array or tensor
+
+        Returns
+        -------
+        (B,) array or tensor
+            0 where a decision obeys every constraint.
+        """
         X, restore = as_costs(decisions, self.n_variables, "decisions")
         self.check_batch(len(X), "decisions")
         found = np.maximum(relative_violation(self.relaxation, X), self.fraction(X))

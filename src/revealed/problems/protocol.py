@@ -71,14 +71,32 @@ class Problem(Protocol):
         return ORACLES.of(self)(self, costs, time_limit=time_limit, threads=threads)
 
     def repair(self, decisions: Any) -> Any:
-        """(B, n): the nearest feasible decisions to the given ones (B, n); NaN where there is
-        none."""
+        """The nearest feasible decisions.
+
+        Parameters
+        ----------
+        decisions : (B, n) array or tensor
+
+        Returns
+        -------
+        (B, n) array or tensor
+            NaN where there is none.
+        """
         X, restore = as_costs(decisions, self.n_variables, "decisions")
         self.check_batch(len(X), "decisions")
         return restore(REPAIRS.of(self)(self, X))
 
     def constraint_violation(self, decisions: Any) -> Any:
-        """(B,): the largest relative violation of any constraint by each decision (B, n)."""
+        """(B,): the largest relative violation of any constraint by each decision.
+
+        Parameters
+        ----------
+        decisions : (B, n) array or tensor
+
+        Returns
+        -------
+        (B,) array or tensor
+        """
         ...
 
     def check_batch(self, size: int, name: str) -> None:
