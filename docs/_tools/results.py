@@ -199,7 +199,8 @@ def scale_table() -> str:
         table(heads, rows, 6) + f"\nFits to Parquet files of `{content['problem']}` decisions on "
         f"{about['hardware']['cores']} cores that other work shared, so times are those of the "
         f"processor; {content['memory']} were the budget. Coefficients are compared after fits to "
-        f"a relative gap of 1e-9. By `{about['command']}`.\n\n" + _single_evaluations(content)
+        "a relative gap of 1e-9. The million was fitted with an earlier version of the code. By "
+        f"`{about['command']}`.\n\n" + _single_evaluations(content)
     )
 
 
