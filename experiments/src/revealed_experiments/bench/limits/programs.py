@@ -116,7 +116,7 @@ def _ours(one: Instance) -> tuple[np.ndarray, np.ndarray]:
 def _rival(one: Instance) -> tuple[np.ndarray, np.ndarray]:
     import cvxpy as cp
     import torch
-    from cvxpylayers.torch import CvxpyLayer  # pyright: ignore[reportPrivateImportUsage]
+    from cvxpylayers.torch import CvxpyLayer  # pyright: ignore
 
     (m, n), K = one.A.shape, len(one.rows)
     x, c, b = cp.Variable(n), cp.Parameter(n), cp.Parameter(m)
