@@ -160,11 +160,12 @@ def test_public_names_are_in_the_reference():
 
 def _find(name: str):
     """What a dotted name below `revealed` stands for; the reference must not speak of ghosts."""
-    module, _, last = f"revealed.{name}".rpartition(".")
-    try:
-        return getattr(importlib.import_module(module), last)
-    except AttributeError:
-        return importlib.import_module(f"revealed.{name}")
+    found = importlib.import_module("revealed")
+    path = "revealed"
+    for part in name.split("."):
+        path += f".{part}"
+        found = getattr(found, part) if hasattr(found, part) else importlib.import_module(path)
+    return found
 
 
 def test_the_losses_of_the_reference_are_all_there_are():

@@ -471,7 +471,15 @@ def test_another_number_of_processes_resumes_a_training(tmp_path):
     columns |= {f"x{k + 1}": X[:, k] for k in range(problem.n_variables)}
     pq.write_table(pa.table(columns), tmp_path / "days.parquet", row_group_size=100)
     script = Path(__file__).resolve().parents[2] / "examples/train_partitions.py"
-    words = [str(script), str(tmp_path / "days.parquet"), "--grid", "3", "--features", "2"]
+    worker = (
+        tmp_path / "worker.py"
+    )  # ends before Gloo's threads can abort it (test_examples.WORKER)
+    worker.write_text(
+        "import os, runpy, sys\n"
+        f"runpy.run_path({str(script)!r}, run_name='__main__')\n"
+        "sys.stdout.flush()\nos._exit(0)\n"
+    )
+    words = [str(worker), str(tmp_path / "days.parquet"), "--grid", "3", "--features", "2"]
     words += ["--checkpoint", str(tmp_path / "state.pt"), "--epochs"]
     two = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     told = ""

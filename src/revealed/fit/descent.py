@@ -36,7 +36,7 @@ LESS_ROUND, ENOUGH = 0.1, 0.05
 SHARPEST = 1e-9
 """Share of the loss below which a kink is rounded no less."""
 NOTHING = 1e-15
-"""Share of the first loss that is none."""
+"""Share of the first loss, or of the noise squared, that is none."""
 TRUSTED = 5
 """Past steps after which the fall that a direction promises is believed without a proof."""
 NEARLY_FLAT = 1e-3
@@ -287,7 +287,7 @@ class Descent:
         A proof costs an evaluation or two; it is tried when the fall that `direction` promises is
         small enough. `known` is the number of past steps that `direction` is made from.
         """
-        if here.value <= NOTHING * self._first:
+        if here.value <= NOTHING * max(self._first, self.asked.noise**2):
             return True
         length = float(np.linalg.norm(here.gradient))
         if not (self.model.ridge > 0 and self.objective.loss.is_convex):
