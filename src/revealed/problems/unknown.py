@@ -2,7 +2,7 @@
 
     a_k x <= b_k        a row of A_ub, or x_j <= b_k; with the other sign a lower bound b_k <= x_j
 
-A decision says of such a limit where it stands: at a_k x, or somewhere beyond. Letters: B
+A decision bounds the limit: it is at a_k x, or somewhere beyond. Letters: B
 instances, n variables, K unknown limits in the order rows, lower bounds, upper bounds.
 """
 
