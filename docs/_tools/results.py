@@ -257,8 +257,8 @@ def _plan_for_a_billion() -> str:
         f"{few['sleep_of_a_share']:.1f} s of work. With a partition for each core Dask's tasks add "
         f"{many['overhead']:.0f} s, so the driver does not keep up; with one for each machine they "
         f"add {few['overhead']:.1f} s, which asks for several threads on one partition. That is "
-        "not built yet. By `python -m revealed_experiments.bench.scale_plan plan`; the figures with "
-        "one partition for each machine were copied from its output.\n"
+        "not built yet. By `python -m revealed_experiments.bench.scale_plan plan`; the figures "
+        "with one partition for each machine were copied from its output.\n"
     )
 
 
