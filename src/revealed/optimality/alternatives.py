@@ -9,6 +9,7 @@ anew from the same decisions. Letters: B decisions, n variables, N feasible deci
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -116,13 +117,16 @@ class Alternatives:
         with self._lock:
             return self.points[group].add(x)
 
-    def cut(self, number: int, place: int) -> int:
-        """Hold a point against an observed decision; where it is among the cuts of that."""
+    def cut(self, numbers: Sequence[int], places: Sequence[int]) -> list[int]:
+        """Hold points against observed decisions, pair by pair; where each is among the cuts of its
+        decision."""
         with self._lock:
-            cuts = self.cuts[number]
-            before = len(cuts)
-            found = cuts.add(place)
-            self.n_cuts += len(cuts) - before
+            found = []
+            for number, place in zip(numbers, places, strict=True):
+                cuts = self.cuts[number]
+                before = len(cuts)
+                found.append(cuts.add(place))
+                self.n_cuts += len(cuts) - before
             return found
 
     def last(self, number: np.ndarray, width: int) -> np.ndarray:
@@ -169,8 +173,7 @@ class Alternatives:
             if g not in places:
                 rows = state["points"][begins[g] : ends[g]]
                 places[g] = [self.add(g, np.ascontiguousarray(x)) for x in rows]
-            for cut in cuts[own]:
-                self.cut(own, places[g][cut])
+            self.cut([own] * len(cuts[own]), [places[g][cut] for cut in cuts[own]])
 
 
 def alternatives_of(problem: IntegerProgram) -> Alternatives:
