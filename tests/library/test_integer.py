@@ -129,6 +129,27 @@ def test_ties_among_tours_are_proved_too():
         assert value == pytest.approx(_held_karp(cost, 9), abs=1e-9)
 
 
+def test_branching_needs_no_subtour_to_begin_with():
+    """Two triangles joined by three free edges: the relaxation halves the triangles, and no set of
+    nodes is left by less than two edges."""
+    from revealed.oracles.subtours import SubtourSolver
+
+    problem = rv.problems.traveling_salesman(6)
+    shape = problem.structure
+    cost = np.full(problem.n_variables, 10.0)
+    for e, (i, j) in enumerate(zip(shape.tails, shape.heads, strict=True)):
+        if i // 3 == j // 3:
+            cost[e] = 1.0
+        elif j - i == 3:
+            cost[e] = 0.0
+    around = np.isin(shape.tails * 6 + shape.heads, [1, 8, 15, 22, 29, 5]).astype(float)
+    tour, status, bound = SubtourSolver(problem).solve(cost, around, np.inf)
+    assert status == rv.SolveStatus.OPTIMAL
+    assert cost @ tour == pytest.approx(4.0)
+    assert bound == pytest.approx(4.0)
+    assert shape.violation(tour[None])[0] == 0
+
+
 # --- bounds, budgets, memory ----------------------------------------------------------------------
 
 

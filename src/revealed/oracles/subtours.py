@@ -89,9 +89,10 @@ class SubtourSolver:
         from .mip import MipSolver
 
         while True:
-            crossing = np.array([self._crossing(side) for side in self._sides])
+            crossing = [self._crossing(side) for side in self._sides]
+            cuts = (-np.array(crossing), -2.0) if crossing else (None, None)
             rows = self._problem.relaxation
-            whole = IntegerProgram(rows.A_eq, rows.b_eq, -crossing, -2.0, lb=0.0, ub=1.0)
+            whole = IntegerProgram(rows.A_eq, rows.b_eq, *cuts, lb=0.0, ub=1.0)
             seconds = deadline - time.monotonic()
             if seconds <= 0:
                 return tour, SolveStatus.LIMIT, bound
