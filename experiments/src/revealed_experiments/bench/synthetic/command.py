@@ -149,21 +149,24 @@ def _pack(folder: Path) -> Path:
     return pack_runs(folder, [_slim(run, RunConfig.read(run).key in keep) for run in runs], keep)
 
 
+_FOLLOWING = {part.name for part in PARTS if part.settings_of is not None}
 _CURVES = ("decision_loss", "estimate_loss", "relative_regret")
 
 
 def _slim(run: Run, is_chosen: bool) -> Run:
-    """Of a chosen run its end and its curves on train and test; of others what the choice read."""
+    """Of a chosen run its end, its curves on train and test where settings were searched; of others
+    what the choice read."""
     told = {name: run[name] for name in ("config", "status", "message")}
     if run["status"] != FINISHED:
         return told | {"command": run["command"], "final": None}
     if not is_chosen:
         seen = {split: run["final"][split]["decision_loss"] for split in ("train", "valid")}
         return told | {"final": {split: {"decision_loss": v} for split, v in seen.items()}}
+    follows = run["config"]["part"] in _FOLLOWING  # many seeds, whose curves are much alike
     curves = [
         {"epoch": row["epoch"]}
         | {s: {m: v for m, v in row[s].items() if m in _CURVES} for s in ("train", "test")}
-        for row in run.get("epochs", ())
+        for row in ([] if follows else run.get("epochs", ()))
     ]
     kept = {name: run[name] for name in ("epoch_seconds", "final", "command")}
     return told | kept | {"epochs": curves}
