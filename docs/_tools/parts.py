@@ -25,7 +25,7 @@ below were made by the scripts when these pages were built.
 PARTS = {
     "targets.md": lambda: results.targets_table(missed=False),
     "missed.md": lambda: results.targets_table(missed=True),
-    "claims.md": lambda: results.claims_list("synthetic"),
+    "claims.md": lambda: results.claims_board("synthetic"),
     "failed.md": lambda: results.claims_list("synthetic", failed=True),
     "vision_claims.md": lambda: results.claims_list("vision"),
     "vision_failed.md": lambda: results.claims_list("vision", failed=True),

@@ -70,6 +70,27 @@ def claims_list(experiment: str, *, failed: bool = False) -> str:
     return "\n".join(rows or ["None, by the runs at hand."]) + "\n"
 
 
+def claims_board(experiment: str) -> str:
+    """The verdicts as tables, one per group of claims, with a row per claim and a column per problem."""
+    from revealed_experiments.report.claims import judge
+    from revealed_experiments.report.reading import read_folder
+    from revealed_experiments.report.sections.findings import why
+    from revealed_experiments.report.study import gather
+
+    claims = judge(gather(read_folder(RESULTS / experiment), []))
+    tables = []
+    for whose in dict.fromkeys(claim.whose for claim in claims):
+        mine = [claim for claim in claims if claim.whose == whose]
+        problems = list(dict.fromkeys(claim.problem for claim in mine))
+        cells = {(c.topic, c.problem): f"**{c.verdict.capitalize()}**: {why(c)}" for c in mine}
+        rows = [
+            (topic, *(cells.get((topic, problem), "-") for problem in problems))
+            for topic in dict.fromkeys(claim.topic for claim in mine)
+        ]
+        tables.append(table([whose, *problems], rows))
+    return "\n".join(tables)
+
+
 def excess_risk(axis: str) -> str:
     """How far h is above the least, by training samples or by steps of POCS."""
     content = load("synthetic/excess_risk")

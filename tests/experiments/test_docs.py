@@ -202,6 +202,15 @@ def test_claims_that_fail_are_told_and_no_others(tools):
     assert all(line.startswith("- ") for line in every.splitlines())
 
 
+def test_the_board_of_claims_has_every_verdict(tools):
+    results = tools("results")
+    board, every = results.claims_board("synthetic"), results.claims_list("synthetic")
+    for verdict in ("Holds", "Does not hold", "Cannot be told"):
+        marks = (f"- {verdict}:", f"- **{verdict}**:")
+        lines = [line for line in every.splitlines() if line.startswith(marks)]
+        assert board.count(f"**{verdict}**: ") == len(lines) > 0
+
+
 def test_the_caption_of_the_first_figure_is_what_the_script_finds(tools):
     figure = tools("first_figure")
     assert (DOCS / "images/first.txt").read_text("utf-8").strip() == figure.described(figure.play())

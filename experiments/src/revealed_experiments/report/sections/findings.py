@@ -54,10 +54,10 @@ def _line(claim: Claim) -> Html:
 def _cell(claim: Claim | None, problem: str) -> Html:
     if claim is None:
         return tag("td", "–", data_problem=problem)
-    return tag("td", chip(claim), tag("span", _why(claim), class_="why"), data_problem=problem)
+    return tag("td", chip(claim), tag("span", why(claim), class_="why"), data_problem=problem)
 
 
-def _why(claim: Claim) -> str:
+def why(claim: Claim) -> str:
     """The two figures that the verdict hangs on."""
     each = claim.deciding
     if each is None:
