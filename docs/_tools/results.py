@@ -71,7 +71,7 @@ def claims_list(experiment: str, *, failed: bool = False) -> str:
 
 
 def claims_board(experiment: str) -> str:
-    """The verdicts as tables, one per group of claims, with a row per claim and a column per problem."""
+    """The verdicts as tables, one per group of claims: a row per claim, a column per problem."""
     from revealed_experiments.report.claims import judge
     from revealed_experiments.report.reading import read_folder
     from revealed_experiments.report.sections.findings import why
