@@ -106,6 +106,12 @@ def tell_all(explanation: Explanation, top: int) -> None:
             "Intervals",
             "none: how sure coefficients are has been measured for decisions with fractions only.",
         )
+    elif explanation.model.given is not None and explanation.rounds:
+        tell(
+            "Intervals",
+            "none: how sure coefficients are has been measured only where nothing is given of the "
+            "costs.",
+        )
     elif explanation.facts["few"] is not None and explanation.rounds:
         tell(
             "Intervals",
@@ -119,6 +125,7 @@ def tell_all(explanation: Explanation, top: int) -> None:
 def _tell_shares(explanation: Explanation) -> None:
     explanation.dossier.tell_assumed()
     tell_whole(explanation.model.plan)
+    tell_given(explanation.model)
     certificate, words = (
         explanation.model.training.get("certificate"),
         words_for(explanation.model.plan),
@@ -144,7 +151,11 @@ def _tell_shares(explanation: Explanation) -> None:
     kept = explanation.model.training.get("baselines")
     if isinstance(kept, dict) and explanation.facts["held"] is not None:
         tell_baselines(kept, words)
-    tell_without_decision(explanation.facts["all"]["without_decision"], words.costs, words.endless)
+    tell_without_decision(
+        explanation.facts["all"]["without_decision"],
+        explanation.model.plan,
+        limits=explanation.model.given is None,
+    )
 
 
 def tell_whole(plan: Plan) -> None:
@@ -165,14 +176,26 @@ def tell_whole(plan: Plan) -> None:
         )
 
 
-def tell_without_decision(number: int, costs: str, endless: str) -> None:
-    """Say of how many contexts no decision comes out at all."""
+def tell_given(model: FittedModel) -> None:
+    """Say what was given of the costs, if anything."""
+    if model.given is not None:
+        costs = words_for(model.plan).costs
+        tell("Given", f"{costs}: {model.given.describe(model.plan)}. Predictions keep to it.")
+
+
+def tell_without_decision(number: int, plan: Plan, *, limits: bool = True) -> None:
+    """Say for how many contexts there is no best decision at all; `limits` is whether limits on
+    costs could be asked for, and are not there yet."""
     if number:
+        words = words_for(plan)
+        sign, end = ("positive", "..0") if plan.maximize else ("negative", "0..")
+        known = f" If no {words.cost} can be {sign}, fit again with --cost '*={end}'."
+        more = known if limits and not plan.is_whole else ""
         tell(
             "Note",
             f"{count(number, 'context has', 'contexts have')} no best decision: under the "
-            f"predicted {costs} the total {endless}: nothing in the plan stops it. Limits on "
-            "the variables would, or a path on which one cannot go in circles.",
+            f"predicted {words.costs} the total {words.endless}, and nothing in the plan stops it. "
+            f"Bounds on the variables would stop it.{more}",
         )
 
 
@@ -350,7 +373,14 @@ def _tell_one(one: OneSample, model: FittedModel) -> None:
             rows.append([each.variable, f"{each.taken + 0.0:g}", *figures])
         print(table(["variable", "taken", words.cost, "may fall to", "may rise to"], rows, 12))
         return
-    lines = one.needed or []
+    if one.needed is None:
+        tell(
+            "Sample",
+            f"The decision on {one.name} is not the {words.best} under its {words.costs}, and no "
+            f"{words.costs} that keep to the given ones make it so.",
+        )
+        return
+    lines = one.needed
     tell(
         "Sample",
         f"The decision on {one.name} is not the {words.best} under its {words.costs}. It would be "

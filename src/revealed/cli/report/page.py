@@ -149,6 +149,10 @@ def _learned(content: Content, words: Words) -> str:
         "Only differences between alternatives mean something: decisions do not tell the level of "
         f"{words.costs}, nor their currency.{shown}"
     )
+    given = content.model.given
+    if given is not None:
+        said = given.describe(content.model.plan)
+        unit += f" Given beforehand, and kept to: {said}."
     return (
         f"{_p(unit)}{_bars(bars)}{more}<details><summary>{escape(heads)}</summary>"
         f"{_p(level, 'hint')}{_bars(means)}</details>"
