@@ -43,8 +43,8 @@ def nearest_costs(
         found = project(costs, sets, time_limit=time_limit)
         return Nearest(*map(np.asarray, (found.point, found.distance, found.solved)))
     found = project(given.parameters(costs), sets, time_limit=time_limit)
-    point = given.form.costs(np.asarray(found.point))
     none = np.asarray(found.status) == ProjectionStatus.EMPTY
+    point = given.form.costs(np.where(none[:, None], 0.0, found.point))
     point[none] = np.nan
     distance = np.where(none, np.inf, np.linalg.norm(point - costs, axis=1))
     return Nearest(point, distance, np.asarray(found.solved))
