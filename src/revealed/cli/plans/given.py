@@ -100,7 +100,7 @@ class GivenCosts:
     def within(self, costs: np.ndarray) -> np.ndarray:
         """(B, n) the nearest costs within the limits: no farther from any that explain a decision,
         for these are within the limits too."""
-        return np.clip(costs, self.lower, self.upper)
+        return self.form.costs(self.form.within(self.parameters(costs)))
 
     def describe(self, plan: Plan) -> str:
         """In words, as the planner writes costs."""
