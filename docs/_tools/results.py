@@ -313,8 +313,8 @@ def given_table() -> str:
     heads = ["given", *(f"regret, {size} decisions" for size in sizes)]
     heads += [f"beside nothing, {size}" for size in sizes]
     lead = (
-        f"Noisy 5x5 paths with costs that never change on half of the edges, {content['seeds']} seeds "
-        "(`python experiments/scripts/given_costs.py`):\n\n"
+        "Noisy 5x5 paths with costs that never change on half of the edges, "
+        f"{content['seeds']} seeds (`python experiments/scripts/given_costs.py`):\n\n"
     )
     return lead + table(heads, rows, 2 * len(sizes))
 
@@ -334,8 +334,8 @@ def walks_table() -> str:
             exact = content["share"][f"{count} exact"]
             rows.append((count, walks, *cells, f"{exact['mean']:.1%} ({exact['worst']:.1%})"))
     lead = (
-        f"Share of the expert's return in 40 new worlds, mean over {content['seeds']} seeds and worst "
-        "seed (`python experiments/scripts/walks.py`):\n\n"
+        f"Share of the expert's return in 40 new worlds, mean over {content['seeds']} seeds and "
+        "worst seed (`python experiments/scripts/walks.py`):\n\n"
     )
     heads = ["worlds", "walks in each", "`sampled_behavior`", "repaired counts", "exact behavior"]
     return lead + table(heads, rows, 5)

@@ -215,7 +215,7 @@ def test_explain_report_and_explorer_keep_to_it_too(fitted, capsys):
     assert main(["explain", str(folder / "m"), *tables]) == 0
     told = words(capsys)
     assert f"Given costs: 1 known ({names[0]} = 2)" in told
-    assert "none: how sure coefficients are has been measured only where nothing" in told
+    assert "none: intervals are available only where no costs are given" in told
     page = folder / "r.html"
     assert main(["report", str(folder / "m"), "--out", str(page)]) == 0
     assert f"1 known ({names[0]} = 2)" in unescape(page.read_text())

@@ -272,7 +272,7 @@ class CostForm(Record):
         """Refuse a batch of the wrong length; a shared form takes any."""
         if self.n_instances not in (None, size):
             raise ShapeError(
-                f"This form differs by instance and holds {self.n_instances}; {size} came. "
+                f"This form differs by instance and holds {self.n_instances}; got {size}. "
                 "Choose instances with `form[index]`."
             )
 

@@ -78,9 +78,9 @@ def _rounded(how: Reading, half_unit: np.ndarray | None, sentence: str) -> list[
             Severity.NOTE,
             "rounded",
             sentence,
-            f"Nothing to do if that is so: `revealed fit` assumes the same. --tol {largest:g} says "
-            "it in so many words, another number that they are known better or worse, and --tol 0 "
-            "that they are exact.",
+            f"If so, there is nothing to do: `revealed fit` assumes the same. --tol {largest:g} "
+            f"states it, another number states another precision, and --tol 0 says that they "
+            f"are exact.",
             details={"half_unit": half_unit.tolist()},
         )
     ]
@@ -128,9 +128,10 @@ def _unused(dossier: Dossier) -> list[Finding]:
             Severity.NOTE,
             "unused-columns",
             f"{count(len(names), 'column')} of {dossier.decision_table.table.name} "
-            f"{'is' if len(names) == 1 else 'are'} no variable of the model, and not looked at: "
+            f"{'is not a variable' if len(names) == 1 else 'are not variables'} of the model, "
+            f"and ignored: "
             f"{listed(names)}.",
-            "Nothing to do, unless a variable was meant.",
+            "Nothing to do, unless one of them should be a variable.",
             details={"columns": names},
         )
     ]

@@ -104,13 +104,12 @@ def tell_all(explanation: Explanation, top: int) -> None:
     elif explanation.model.plan.is_whole and explanation.rounds:
         tell(
             "Intervals",
-            "none: how sure coefficients are has been measured for decisions with fractions only.",
+            "none: intervals are available only for decisions with fractions.",
         )
     elif explanation.model.given is not None and explanation.rounds:
         tell(
             "Intervals",
-            "none: how sure coefficients are has been measured only where nothing is given of the "
-            "costs.",
+            "none: intervals are available only where no costs are given.",
         )
     elif explanation.facts["few"] is not None and explanation.rounds:
         tell(
@@ -165,14 +164,14 @@ def tell_whole(plan: Plan) -> None:
         tell(
             "Whole",
             f"{n:,} of {total} must be whole numbers. {words_for(plan).costs.capitalize()} are "
-            "learned under which the decisions are the best of all whole ones.",
+            f"learned under which each decision is the best whole one.",
         )
     elif plan.integers:
         tell(
             "Relaxed",
             f"{count(len(plan.integers), 'variable')} of {plan.name} must be whole numbers, which "
-            "--relax leaves aside: costs are learned under which the decisions are optimal even "
-            "with fractions allowed, and predictions may have fractions.",
+            f"--relax ignores: costs are learned under which the decisions are optimal even "
+            f"among fractional ones, and predictions may have fractions.",
         )
 
 
@@ -219,7 +218,7 @@ def _tell_misses(explanation: Explanation, top: int) -> None:
         name = explanation.dossier.sample(miss.sample)
         rows.append([name, f"{miss.distance:.3g}", f"{miss.saving:.3g}", moved + rest])
     if rows:
-        last = f"{words.better}, as the learned {words.costs} see it"
+        last = f"{words.better} under the learned {words.costs}"
         print(table(["sample", "distance", words.saving, last], rows, 12))
 
 
@@ -244,8 +243,8 @@ def _tell_sensitivity(explanation: Explanation) -> None:
             f" that are at their bounds ({len(finite):,} of {len(explanation.changes):,} looked at)"
         )
     tenths = (
-        f"; the most fragile tenth changes at {_short(max(low, 0.0))} or less, the firmest tenth "
-        f"only above {_short(high)}"
+        f"; the most sensitive tenth changes at {_short(max(low, 0.0))} or less, the most "
+        f"stable tenth only above {_short(high)}"
     )
     tell(
         "Sensitivity",
@@ -297,16 +296,18 @@ def _withheld(sure: CoefficientIntervals, model: FittedModel) -> list[str]:
             f"Of {known.n} directions of {words_for(plan).cost} these decisions identify "
             f"{known.n_identified}. {'; '.join(parts)}, so {'its' if one else 'their'} own worth "
             f"cannot be learned. It has been removed from every {words_for(plan).cost}; only "
-            "differences mean anything."
+            f"differences are meaningful."
         )
     hidden = np.flatnonzero(~known.entries)
     if hidden.size:
-        lines.append(f"No interval, for nothing is left of it: {_some(plan.variables, hidden)}.")
+        lines.append(
+            f"No interval, because nothing of it is identified: {_some(plan.variables, hidden)}."
+        )
     names = [str(name) for name, k in zip(model.terms, sure.columns, strict=True) if not k]
     if names:
         lines.append(
-            f"No interval, for their effects cannot be separated: {some(names)} (the same in every "
-            "row, or made of other features)."
+            f"No interval, because their effects cannot be separated: {some(names)} (the same in "
+            "every row, or made of other features)."
         )
     return lines
 
@@ -336,7 +337,7 @@ def _refitted(sure: CoefficientIntervals, explanation: Explanation) -> str:
     if own > sure.ridge * (1 + 1e-9):
         return (
             f"The refits{tables} have a ridge of {sure.ridge:.2g}; the model's own, {own:.2g}, "
-            "pulls coefficients toward 0 by as much as they are uncertain."
+            "shrinks coefficients by as much as they are uncertain."
         )
     return f"The refits{tables} have the model's ridge of {sure.ridge:.2g}."
 
@@ -383,8 +384,8 @@ def _tell_one(one: OneSample, model: FittedModel) -> None:
     lines = one.needed
     tell(
         "Sample",
-        f"The decision on {one.name} is not the {words.best} under its {words.costs}. It would be "
-        f"with the nearest {words.costs} that explain it, of which {len(lines):,} differ:",
+        f"The decision on {one.name} is not the {words.best} under its {words.costs}. It would "
+        f"be under the nearest {words.costs} that explain it; {len(lines):,} of them differ:",
     )
     rows = [
         [line.variable, f"{line.taken:g}", f"{sign * line.cost:.4g}", f"{sign * line.nearest:.4g}"]

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=signed,
         default=0.2,
         metavar="SHARE",
-        help="of the samples, kept aside to judge the model by (0.2)",
+        help="share of the samples held out to judge the model (0.2)",
     )
     parser.add_argument(
         "--margin",
@@ -75,8 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--noise",
         type=number,
-        help="noise on predicted costs that the loss is averaged over, for decisions that are not "
-        "all the best ones; 0 for the plain distance (5 times the unit of costs; a fifth of the "
+        help="noise on predicted costs that the loss is averaged over, for decisions that are "
+        "not always optimal; 0 for the plain distance (5 times the unit of costs; a fifth of the "
         "size of the given costs where there are any other than 0)",
     )
     parser.add_argument(
@@ -91,10 +91,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole,
         default=500,
         metavar="N",
-        help="samples put into the model folder for `revealed explore`, held-out ones first (500)",
+        help="samples stored with the model for `revealed explore` and `revealed report`, "
+        "held-out ones first (500)",
     )
     parser.add_argument(
-        "--seed", type=whole, default=0, help="of the draw of the samples held out (0)"
+        "--seed", type=whole, default=0, help="random seed that chooses the held-out samples (0)"
     )
     add_large(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -56,15 +56,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--robust",
         type=number,
         metavar="LEVEL",
-        help="write the decisions of least worst cost over a cone of costs that explains a new "
-        "decision with this probability, such as 0.9; calibrated on the samples held out",
+        help="write the decisions with the smallest worst-case cost over a cone of costs; with "
+        "this probability, such as 0.9, the cone explains a new decision (calibrated on "
+        "the held-out samples)",
     )
     parser.add_argument(
         "--time-limit",
         type=seconds,
         metavar="SECONDS",
-        help="for a decision, where decisions are whole; quick ones leave their time to the others "
-        "(none). What is not proved to be the best by then is written all the same, and said",
+        help="time for each whole decision; what quick ones do not use goes to the others "
+        "(none). A decision that is not proved optimal by then is written all the same, "
+        "and reported",
     )
     parser.add_argument(
         "--skip-bad",
@@ -204,7 +206,7 @@ def _tell_outside(table: Table, outside: list[Outside], unseen: dict[str, int]) 
     for word, rows in unseen.items():
         tell(
             "Warning",
-            f"{word} was never seen; {count(rows, 'row')} with it count as average ones.",
+            f"{word} was never seen before; {count(rows, 'row')} with it count as average.",
         )
 
 

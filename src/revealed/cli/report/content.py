@@ -183,7 +183,10 @@ def _unusual(model: FittedModel, samples: Samples, b: int) -> list[str]:
     j = int(np.argmax(away)) if away.size else -1
     if j < 0 or away[j] < UNUSUAL or len(Z) < 20:
         return []
-    return [f"An unusual day: {model.features.names[j]} is {away[j]:.1f} standard deviations off."]
+    return [
+        f"An unusual day: {model.features.names[j]} is {away[j]:.1f} standard deviations "
+        f"from its mean."
+    ]
 
 
 def _cones(model: FittedModel) -> list[str]:
