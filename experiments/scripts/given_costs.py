@@ -21,7 +21,7 @@ import revealed as rv
 from revealed.cli.plans import GivenCosts
 
 OUT = Path(__file__).parents[1] / "results" / "given_costs.json"
-SAMPLES, TEST, DEGREE, NOISE = (50, 200), 1000, 4, 0.5
+SAMPLES, TEST, DEGREE, NOISE = (50,), 1000, 4, 0.5
 SHARES = (0.0, 0.05, 0.2, 0.8)
 """Of noise, in the size of the given costs; 0.2 is what `revealed fit` uses."""
 
