@@ -25,8 +25,9 @@ extensions = [
     "mathml",
     "docstrings",
     "parts",
+    "played",
 ]
-exclude_patterns = ["_tools", "_static", "generated/parts", "generated/scripts"]
+exclude_patterns = ["_tools", "_static", "generated/parts", "generated/played", "generated/scripts"]
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence", "attrs_inline"]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True

@@ -38,6 +38,8 @@ PARTS = {
     "gpu.md": results.gpu_table,
     "learning.md": results.learning_table,
     "conformal.md": results.conformal_table,
+    "given.md": results.given_table,
+    "walks.md": results.walks_table,
     "headline.md": results.headline,
     "pages.md": results.own_pages,
     "benchmarks.md": results.benchmarks_readme,

@@ -311,6 +311,57 @@ def _lower(lines: Iterable[str]) -> Iterator[str]:
         yield f"#{line}" if line.startswith("#") and not fenced else line
 
 
+def given_table() -> str:
+    """Regret with costs that are given beforehand, beside none."""
+    content = load("given_costs")
+    words = {
+        "nothing": "nothing",
+        "signs": "signs",
+        "known, noise 0": "half of the costs, noise 0",
+        "known, noise 0.05": "half of the costs, noise of a twentieth of their size",
+        "known, noise 0.2": "half of the costs, noise of a fifth (the default)",
+        "known, noise 0.8": "half of the costs, noise of four fifths",
+    }
+    sizes = list(content["regret"]["nothing"])
+    rows = [
+        (
+            words[name],
+            *(f"{own[size]['mean']:.2f}% ± {own[size]['se']:.2f}" for size in sizes),
+            *(_beside(own[size]) if name != "nothing" else "" for size in sizes),
+        )
+        for name, own in content["regret"].items()
+    ]
+    heads = ["given", *(f"regret, {size} decisions" for size in sizes)]
+    heads += [f"beside nothing, {size}" for size in sizes]
+    lead = (
+        "Noisy 5x5 paths with costs that never change on half of the edges, "
+        f"{content['seeds']} seeds (`python experiments/scripts/given_costs.py`):\n\n"
+    )
+    return lead + table(heads, rows, 2 * len(sizes))
+
+
+def _beside(own: dict[str, float]) -> str:
+    return f"{own['beside_nothing']:+.2f} ± {own['beside_nothing_se']:.2f}"
+
+
+def walks_table() -> str:
+    """The expert's return from sampled walks, beside repaired counts and exact behavior."""
+    content = load("walks")
+    rows = []
+    for count in (1, 2, 4):
+        for walks in (5, 20, 80):
+            own = [content["share"][f"{count} {walks} {way}"] for way in ("revealed", "repaired")]
+            cells = [f"{each['mean']:.1%} ({each['worst']:.1%})" for each in own]
+            exact = content["share"][f"{count} exact"]
+            rows.append((count, walks, *cells, f"{exact['mean']:.1%} ({exact['worst']:.1%})"))
+    lead = (
+        f"Share of the expert's return in 40 new worlds, mean over {content['seeds']} seeds and "
+        "worst seed (`python experiments/scripts/walks.py`):\n\n"
+    )
+    heads = ["worlds", "walks in each", "`sampled_behavior`", "repaired counts", "exact behavior"]
+    return lead + table(heads, rows, 5)
+
+
 def conformal_table() -> str:
     """Coverage of conformal cones over simulated splits, and robust decisions beside plain ones."""
     content = load("conformal")

@@ -162,7 +162,7 @@ FAULTS = {
                 for k, line in enumerate(files.decisions.read_text().splitlines())
             )
         ),
-        ["1 column of decisions.csv is no variable of the model, and not looked at: total"],
+        ["1 column of decisions.csv is not a variable of the model, and ignored: total"],
         0,
     ),
     "a column of days under another name": (

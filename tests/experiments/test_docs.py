@@ -293,3 +293,21 @@ def test_contributing_names_what_is_there(heading):
             for name in re.findall(r"[A-Za-z_]{3,}", word.partition("(")[0].rpartition(".")[2]):
                 known = name in text or name in ("revealed", "fit", "loss", "solver")
                 assert known, (name, row)
+
+
+def test_tutorials_show_what_their_blocks_print_and_draw(tools, tmp_path, monkeypatch):
+    played = tools("played")
+    monkeypatch.setattr(played, "PICTURES", tmp_path)
+    page = (
+        "Text\n\n```python\nx = 2\nprint('two', x)\n```\n\nmore\n\n```python\n"
+        "import matplotlib\nmatplotlib.use('agg')\nfrom matplotlib import pyplot as plt\n"
+        "plt.plot([x, 3])\n```\nend\n"
+    )
+    shown = played.played(page, "page")
+    assert ":class: output\n\ntwo 2\n```\n\nmore" in shown
+    assert shown.endswith("```\nend\n")
+    (picture,) = tmp_path.glob("*.png")
+    assert picture.name in shown
+    assert all((DOCS / f"{name}.md").is_file() for name in played.PLAYED)
+    with pytest.raises(ZeroDivisionError):
+        played.played("```python\n1 / 0\n```\n", "page")

@@ -69,16 +69,14 @@ def test_schedules_tell_what_market_prices_do_not(run_example):
 def test_the_learned_reward_earns_what_the_expert_earns(run_example):
     picture, told, names = run_example(EXAMPLES / "plot_inverse_reinforcement.py")
     assert picture.stat().st_size > 20_000
-    # What was watched is explained whole, and on average that is enough everywhere.
-    assert told.count(": 100.00% of the expert's return there at worst") == 5
-    assert all(share.mean() >= 0.99 for share in names["found"].values())
-    # Of one or two worlds many rewards explain all that was watched, and which of them a fit ends
-    # at is not the data's choice: the worst of 40 unseen worlds then has 98.3% and 97.3% here, but
-    # 99.5% and more in the worlds of seeds 4 to 6. No default is better at it: the usual noise and
-    # ridge leave 97.5% at worst on these seeds, 150 steps of POCS 96.6% on this one.
-    assert all(names["found"][count].min() >= 0.97 for count in (1, 2))
-    assert all(names["found"][count].min() >= 0.99 for count in (4, 8, 16))
-    assert "16 worlds watched" in told
+    found = names["found"]
+    assert list(found) == [1, 5, 20, 80, "exact"]
+    assert "exact walks: 100.00% of the expert's return" in told
+    # Of one walk in each of four worlds many rewards explain all that was watched; the worst of 40
+    # new worlds then has 65% here. On the walks of other seeds see experiments/scripts/walks.py.
+    assert found[1].mean() >= 0.9
+    assert all(found[count].mean() >= 0.995 for count in (5, 20, 80))
+    assert all(found[count].min() >= 0.98 for count in (5, 20, 80, "exact"))
 
 
 def test_portfolios_of_later_weeks_are_foreseen(run_example):

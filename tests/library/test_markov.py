@@ -6,7 +6,13 @@ from scipy import sparse
 
 import revealed as rv
 from revealed.errors import InputError, ShapeError
-from revealed.problems import grid_world, markov_decision_process, occupancy_of, policy_of
+from revealed.problems import (
+    grid_world,
+    markov_decision_process,
+    occupancy_of,
+    policy_of,
+    sampled_behavior,
+)
 
 GAMMA = 0.9
 RNG = np.random.default_rng(0)
@@ -146,3 +152,96 @@ def test_a_reward_for_every_state_and_action_explains_one_world_exactly():
 def test_bad_input_meets_a_sentence(call, words):
     with pytest.raises((InputError, ShapeError), match=words):
         call()
+
+
+# --- behavior that was sampled ----------------------------------------------------------------
+
+
+def _walks(P, policy, count, length, rng):
+    """Trajectories of a deterministic policy from uniform starts."""
+    taken = []
+    for _ in range(count):
+        steps, state = [], rng.integers(len(P))
+        for _ in range(length):
+            steps.append((state, policy[state]))
+            state = rng.choice(len(P), p=P[state, policy[state]])
+        taken.append(np.array(steps))
+    return taken
+
+
+def _sampled(seed, count=6, length=8):
+    rng = np.random.default_rng(seed)
+    P = grid_world(rng.random((4, 4)) < 0.1, slip=0.2)
+    problem = markov_decision_process(P, GAMMA)
+    costs = rng.standard_normal((1, problem.n_variables))
+    policy = policy_of(problem.solve(costs).x, 5)[0].argmax(axis=1)
+    taken = _walks(P, policy, count, length, rng)
+    return problem, costs, taken, *sampled_behavior(problem, [taken], 5, GAMMA)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_walks_of_an_expert_are_explained_by_the_true_costs(seed):
+    _, costs, _, seen, behavior = _sampled(seed)
+    assert rv.OptimalitySet(seen, behavior, 0.0).contains(costs).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_costs_under_which_another_action_is_better_where_it_was_seen_do_not_explain_them(seed):
+    _, costs, taken, seen, behavior = _sampled(seed)
+    state, action = taken[0][0]
+    better = costs.copy()
+    better[0, state * 5 + (action + 1) % 5] = costs.min() - 100.0
+    assert not rv.OptimalitySet(seen, behavior, 0.0).contains(better).any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_states_that_no_walk_came_to_may_be_as_bad_as_they_like(seed):
+    _, costs, taken, seen, behavior = _sampled(seed)
+    unseen = np.setdiff1d(np.arange(16), np.concatenate(taken)[:, 0])
+    worse = costs.reshape(16, 5).copy()
+    worse[unseen] += 100.0
+    assert unseen.size
+    assert rv.OptimalitySet(seen, behavior, 0.0).contains(worse.reshape(1, -1)).all()
+
+
+def test_the_most_frequent_action_of_a_state_is_the_one_that_is_learned():
+    P = grid_world(np.zeros((2, 2), bool))
+    problem = markov_decision_process(P, 0.5)
+    taken = [[np.array([[0, 2], [1, 0]]), np.array([[0, 2], [1, 3]]), np.array([[0, 3], [1, 0]])]]
+    _, behavior = sampled_behavior(problem, taken, 5, 0.5)
+    visits = behavior.reshape(4, 5)
+    assert np.flatnonzero(visits[0]).tolist() == [2]
+    assert np.flatnonzero(visits[1]).tolist() == [0]
+    assert visits[0].sum() == pytest.approx(1.0)
+    assert visits[1].sum() == pytest.approx(0.5)
+    assert not visits[2:].any()
+
+
+def test_walks_in_several_worlds_have_the_rows_of_their_own():
+    rng = np.random.default_rng(0)
+    P = grid_world(rng.random((3, 3, 3)) < 0.2, slip=0.1)
+    problem = markov_decision_process(P, GAMMA)
+    costs = rng.standard_normal((3, problem.n_variables))
+    policies = policy_of(problem.solve(costs).x, 5).argmax(axis=2)
+    taken = [_walks(*world, 3, 6, rng) for world in zip(P, policies, strict=True)]
+    seen, behavior = sampled_behavior(problem, taken, 5, GAMMA)
+    assert rv.OptimalitySet(seen, behavior, 0.0).contains(costs).all()
+    with pytest.raises(ShapeError, match="each of the 3 worlds; got 1"):
+        sampled_behavior(problem, taken[:1], 5, GAMMA)
+
+
+@pytest.mark.parametrize(
+    "steps, said",
+    [
+        (np.zeros((3, 3), int), "got shape"),
+        (np.zeros((3, 2)), "of float64"),
+        (np.array([[0, 1], [4, 0]]), "got [4, 0] in step 1"),
+        (np.array([[0, 5]]), "actions 0 to 4"),
+    ],
+)
+def test_walks_that_are_none_are_refused_with_their_place(steps, said):
+    problem = markov_decision_process(grid_world(np.zeros((2, 2), bool)), 0.5)
+    with pytest.raises((ShapeError, InputError)) as caught:
+        sampled_behavior(problem, [[steps]], 5, 0.5)
+    assert said in str(caught.value)
+    assert "`trajectories[0][0]`" in str(caught.value)

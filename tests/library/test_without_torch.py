@@ -87,7 +87,7 @@ def test_what_needs_torch_says_so(what):
     done = run_python(REFUSED[what])
     last = done.stderr.strip().splitlines()[-1]
     assert done.returncode == 1
-    assert "'torch', which is not installed; `pip install 'revealed[torch]'`" in last
+    assert "'torch', which is not installed: `pip install 'revealed[torch]'`" in last
     assert what.partition(".")[0] in last or "`revealed.losses`" in last
 
 

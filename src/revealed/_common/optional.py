@@ -40,6 +40,6 @@ def require(package: str, purpose: str, extra: str) -> None:
 def missing(package: str, purpose: str, extra: str) -> MissingDependencyError:
     """The error for an optional package that is not installed."""
     return MissingDependencyError(
-        f"{purpose} needs the package {package!r}, which is not installed; "
-        f"`pip install 'revealed[{extra}]'` brings it."
+        f"{purpose} needs the package {package!r}, which is not installed: `pip install "
+        f"'revealed[{extra}]'`."
     )

@@ -79,9 +79,7 @@ class Rows:
         if not self.per_instance:
             return np.ascontiguousarray((self._shared_matrix @ X.T).T)
         if len(X) != len(self.data):
-            raise ShapeError(
-                f"These rows hold {len(self.data)} instances, but {len(X)} vectors came."
-            )
+            raise ShapeError(f"These rows hold {len(self.data)} instances; got {len(X)} vectors.")
         return np.ascontiguousarray((self._row_sums @ (self.data * X[:, self.indices]).T).T)
 
     def transposed_times(self, Y: np.ndarray) -> np.ndarray:

@@ -46,12 +46,12 @@ BROUGHT_BY = {
 COMMANDS = {
     "tour": Command(
         "revealed.cli.tour",
-        "copy a planner's files to try the commands below on, and say how",
+        "copy a planner's files to try the commands on, and show how",
         "revealed tour --out tour",
     ),
     "doctor": Command(
         "revealed.cli.commands.doctor",
-        "say what a table of decisions can teach, and what is wrong with it",
+        "check what can be learned from your tables, and what is wrong with them",
         "revealed doctor --problem plan.mps --contexts contexts.csv --decisions decisions.csv",
     ),
     "fit": Command(
@@ -62,22 +62,22 @@ COMMANDS = {
     ),
     "predict": Command(
         "revealed.cli.commands.predict",
-        "decide for new contexts, or say what things cost there",
+        "predict decisions, or costs, for new contexts",
         "revealed predict model --contexts new.csv --out decisions.csv",
     ),
     "explain": Command(
         "revealed.cli.commands.explain",
-        "say how far to trust a model: what it explains, what it misses, how sure it is",
+        "show how far to trust a model: what it explains, what it misses, how certain it is",
         "revealed explain model --contexts contexts.csv --decisions decisions.csv",
     ),
     "explore": Command(
         "revealed.cli.commands.explore",
-        "look at a model sample by sample in the browser, and move its contexts",
+        "look at a model sample by sample in the browser, and change its contexts",
         "revealed explore model",
     ),
     "report": Command(
         "revealed.cli.commands.report",
-        "write one page about a model for people who will not run it",
+        "write a one-page report on a model for people who will not run it",
         "revealed report model --out report.html",
     ),
     "demo": Command(

@@ -64,7 +64,7 @@ class Cone(NamedTuple):
         return (
             f"With probability at least {self.level:.4g}, {where} (split conformal, "
             f"{count(self.size, 'calibration sample')}, {self.explained:,} of them explained by "
-            "the prediction; an average over calibration and new samples that are drawn alike)."
+            "the prediction; on average over calibration and new samples from one distribution)."
         )
 
     def _vacuous(self) -> str:

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..optimality.cost_form import CostForm
 from ..optimality.mixed import MixedSets
 from ..optimality.protocol import CostSet as Sets
+from ..problems.linear import LinearProgram
 from ..projection import project
 from ..projection.result import refuse_empty
 from .evaluation import DistanceLoss
@@ -77,4 +79,15 @@ def is_scale_free(sets: Any) -> bool:
     """Whether a multiple of costs that explain decisions explains them too, margin apart: nothing
     known of the costs sets their unit."""
     parts = sets.parts if isinstance(sets, MixedSets) else (sets,)
-    return all(part.form is None and part.gradient is None for part in parts)
+    return all(
+        _is_cone(part.form) if isinstance(part.problem, LinearProgram) else part.gradient is None
+        for part in parts
+    )
+
+
+def _is_cone(form: CostForm | None) -> bool:
+    """Whether costs of this form may all be multiplied: signs and equal costs at most are given."""
+    if form is None:
+        return True
+    limits = all((np.isinf(bound) | (bound == 0)).all() for bound in form.bounds)
+    return limits and not form.map.offset.any()

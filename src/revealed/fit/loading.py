@@ -15,7 +15,7 @@ import numpy as np
 
 from .._common.optional import require
 from ..errors import InputError
-from ..io.folder import WITH_LIMITS, Facts, Tensors, finite, read_folder, unplain
+from ..io.folder import WITH_COSTS, WITH_LIMITS, Facts, Tensors, finite, read_folder, unplain
 from ..io.problems import unpack_form, unpack_named, unpack_problem
 from ..problems.protocol import Problem
 from ..problems.unknown import UnknownLimits
@@ -230,6 +230,11 @@ def _from_command_line(facts: Facts, tensors: Tensors, problem: Any) -> InverseR
     if facts.get("version", int) == WITH_LIMITS or facts.has("limits"):
         raise InputError(
             "Every context of this model brings limits of its own. Use `revealed predict`, or "
+            "revealed.cli.store.load_model."
+        )
+    if facts.get("version", int) == WITH_COSTS:
+        raise InputError(
+            "Costs of this model are known or limited beforehand. Use `revealed predict`, or "
             "revealed.cli.store.load_model."
         )
     stored = facts.part("model")

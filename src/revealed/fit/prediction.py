@@ -71,7 +71,8 @@ class Predictor:
         return like(Z, self._parameters(Z))
 
     def predict_cost(self, Z: Any, form: CostForm | None = None) -> Any:
-        """(B, n) costs; torch in, torch out.
+        """(B, n) costs; torch in, torch out. Parameters beyond `lower` or `upper` of a `CostForm`
+        count as these limits.
 
         Parameters
         ----------
@@ -255,7 +256,7 @@ class Predictor:
     def _costs(self, Z: Any, form: CostForm | None = None, size: int | None = None) -> np.ndarray:
         parameters = self._parameters(Z, size)
         form = self.form_ if form is None else form
-        return parameters if form is None else form.costs(parameters)
+        return parameters if form is None else form.costs(form.within(parameters))
 
     def _checked(self, Z: Any, *, reset: bool, model: CostModel | None = None) -> Any:
         """Contexts as numbers, as `model` takes them; modules and regressors check their own."""

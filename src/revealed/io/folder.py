@@ -37,7 +37,10 @@ UNNAMED = 3
 variables, or of another kind than linear and quadratic."""
 WITH_WHOLE = 4
 """The version of models whose decisions are whole: earlier readers would decide with fractions."""
-VERSIONS = (1, WITH_LIMITS, UNNAMED, WITH_WHOLE)
+WITH_COSTS = 5
+"""The version of models of whose costs something is given: earlier readers would not keep to its
+limits."""
+VERSIONS = (1, WITH_LIMITS, UNNAMED, WITH_WHOLE, WITH_COSTS)
 """Of the format, that are read; a model is written in the oldest that can say what it is."""
 INDEX, TENSORS = "model.json", "tensors.safetensors"
 CHECKSUM = "sha256"

@@ -252,11 +252,27 @@ class CostForm(Record):
         self.check_batch(len(w))
         return self.map(w)
 
+    def within(self, parameters: Any) -> np.ndarray:
+        """The nearest parameters between `lower` and `upper`: no farther from any that explain a
+        decision, for these lie there too.
+
+        Parameters
+        ----------
+        parameters : (B, p) array
+
+        Returns
+        -------
+        (B, p) array
+        """
+        w, _ = as_costs(parameters, self.n_parameters, "parameters")
+        self.check_batch(len(w))
+        return np.clip(w, self.lower, self.upper)
+
     def check_batch(self, size: int) -> None:
         """Refuse a batch of the wrong length; a shared form takes any."""
         if self.n_instances not in (None, size):
             raise ShapeError(
-                f"This form differs by instance and holds {self.n_instances}; {size} came. "
+                f"This form differs by instance and holds {self.n_instances}; got {size}. "
                 "Choose instances with `form[index]`."
             )
 

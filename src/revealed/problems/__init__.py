@@ -18,6 +18,7 @@ from .catalogue.markov import grid_world as grid_world
 from .catalogue.markov import markov_decision_process as markov_decision_process
 from .catalogue.markov import occupancy_of as occupancy_of
 from .catalogue.markov import policy_of as policy_of
+from .catalogue.markov import sampled_behavior as sampled_behavior
 from .catalogue.matchings import assignment as assignment
 from .catalogue.matchings import grid_matching as grid_matching
 from .catalogue.paths import grid_shortest_path as grid_shortest_path

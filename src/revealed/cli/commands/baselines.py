@@ -14,6 +14,7 @@ from ...metrics.sameness import SAME, same_decision
 from ..doctor.repetition import row_codes
 from ..store import FittedModel
 from .dossier import Dossier
+from .given import SOFT
 from .judging import NEAR, relative
 
 MOST = 4_000
@@ -26,7 +27,7 @@ def baselines(
     """Figures of both baselines, learned from the rows `learn`, on `rows`."""
     problem, taken = dossier.plans[rows].problem, dossier.decisions[rows]
     usual = np.repeat(_most_frequent(dossier.decisions[learn])[None], len(rows), axis=0)
-    plain_cost = _without_context(dossier, learn, model.margin, noise)
+    plain_cost = _without_context(dossier, learn, model, noise)
     without = _always(problem, plain_cost, len(rows))
     costs = model.costs(dossier.contexts[rows])
     best = problem.solve(costs)
@@ -72,7 +73,7 @@ def _most_frequent(decisions: np.ndarray) -> np.ndarray:
 
 
 def _without_context(
-    dossier: Dossier, learn: np.ndarray, margin: float, noise: float
+    dossier: Dossier, learn: np.ndarray, model: FittedModel, noise: float
 ) -> np.ndarray:
     """(n,) the costs that explain the decisions best if they are the same on every day."""
     from sklearn.exceptions import ConvergenceWarning
@@ -82,14 +83,24 @@ def _without_context(
     from ...optimality.sets import OptimalitySet
 
     some = learn[np.linspace(0, len(learn) - 1, min(len(learn), MOST)).astype(int)]
-    sets = OptimalitySet(dossier.plans[some].problem, dossier.decisions[some], margin)
+    margin, given = model.margin, model.given
+    known = {} if given is None else {"form": given.form, "soft": SOFT}
+    sets = OptimalitySet(dossier.plans[some].problem, dossier.decisions[some], margin, **known)
     if dossier.plan.is_whole:  # near enough by the alternatives that the fit has found
         sets = known_cuts(sets)
     solver = LBFGS(max_iter=200, tol=1e-3)
     est = InverseRegressor(
-        sets.problem, solver=solver, margin=margin, noise=noise, ridge=0.0, random_state=0
+        sets.problem,
+        solver=solver,
+        margin=margin,
+        noise=noise,
+        ridge=0.0,
+        random_state=0,
+        cost_map=None if given is None else given.form,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a baseline, near enough
         est.fit(np.zeros((len(some), 1)), sets)
-    return np.asarray(est.intercept_, float)
+    if given is None:
+        return np.asarray(est.intercept_, float)
+    return given.within(given.form.costs(est.intercept_[None]))[0]

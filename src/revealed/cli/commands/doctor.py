@@ -10,15 +10,21 @@ import numpy as np
 
 from ..._common.words import count
 from ..doctor import CHECKS, Finding, Severity, examine
+from ..plans import GivenCosts, plain_given
 from ..tables.names import listed
 from .case import case_of
 from .cleaning import cleaned
 from .dossier import Dossier, add_files, read_dossier
+from .given import add_given, read_given, unexplained, unexplained_sentence
 from .reading import Reading, reading_of
 from .telling import tell, tell_json, waiting
 
 MANY = 2_000_000
 """Entries from which on the checks take longer than one waits without a word."""
+FEASIBLE = 1e-5
+"""How far from its constraints a decision may be to be feasible."""
+LOOKED = 500
+"""Decisions that are compared with the given costs."""
 ALIKE = 3
 """Findings of one kind that are printed: a thousand columns may have the same fault."""
 
@@ -26,6 +32,7 @@ ALIKE = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `revealed doctor`."""
     add_files(parser, problem=True)
+    add_given(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -37,6 +44,9 @@ def run(args: argparse.Namespace) -> int:
     few = len(dossier) * len(dossier.plan.variables) < MANY and not dossier.plan.is_whole
     with waiting("Examining", len(CHECKS), quiet=args.json or few) as step:
         findings = [*examine(case_of(dossier), step), *_unused(dossier)]
+    given = read_given(args, dossier.plan)
+    if given is not None:
+        findings += _contradicted(dossier, given)
     findings = [*_rounded(how, half_unit, rounded), *_taken_as_exact(read, how), *findings]
     findings.sort(key=lambda finding: list(Severity).index(finding.severity))
     if args.json:
@@ -47,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
                 "variables": len(dossier.plan.variables),
                 "whole": int(dossier.plan.whole.sum()),
                 "limits": dossier.plain_limits(),
+                "given": plain_given(given, dossier.plan),
                 **dossier.plain_assumed(),
                 "findings": [finding.plain() for finding in findings],
             }
@@ -67,9 +78,9 @@ def _rounded(how: Reading, half_unit: np.ndarray | None, sentence: str) -> list[
             Severity.NOTE,
             "rounded",
             sentence,
-            f"Nothing to do if that is so: `revealed fit` assumes the same. --tol {largest:g} says "
-            "it in so many words, another number that they are known better or worse, and --tol 0 "
-            "that they are exact.",
+            f"If so, there is nothing to do: `revealed fit` assumes the same. --tol {largest:g} "
+            f"states it, another number states another precision, and --tol 0 says that they "
+            f"are exact.",
             details={"half_unit": half_unit.tolist()},
         )
     ]
@@ -95,6 +106,19 @@ def _taken_as_exact(read: Dossier, how: Reading) -> list[Finding]:
     ]
 
 
+def _contradicted(dossier: Dossier, given: GivenCosts) -> list[Finding]:
+    """A warning where decisions cannot be the best ones under the given costs."""
+    feasible = np.asarray(dossier.plans.problem.constraint_violation(dossier.decisions)) <= FEASIBLE
+    rows = np.flatnonzero(feasible)[:LOOKED]
+    odd = rows[unexplained(given, dossier.plans[rows], dossier.decisions[rows])]
+    if not odd.size:
+        return []
+    sentence = unexplained_sentence(dossier, odd, len(rows))
+    what, _, advice = sentence.partition(" Check ")
+    names = tuple(dossier.sample(int(b)) for b in odd)
+    return [Finding(Severity.WARNING, "given-costs", what, f"Check {advice}", names)]
+
+
 def _unused(dossier: Dossier) -> list[Finding]:
     names = list(dossier.unused)
     if not names:
@@ -104,9 +128,10 @@ def _unused(dossier: Dossier) -> list[Finding]:
             Severity.NOTE,
             "unused-columns",
             f"{count(len(names), 'column')} of {dossier.decision_table.table.name} "
-            f"{'is' if len(names) == 1 else 'are'} no variable of the model, and not looked at: "
+            f"{'is not a variable' if len(names) == 1 else 'are not variables'} of the model, "
+            f"and ignored: "
             f"{listed(names)}.",
-            "Nothing to do, unless a variable was meant.",
+            "Nothing to do, unless one of them should be a variable.",
             details={"columns": names},
         )
     ]

@@ -96,7 +96,10 @@ class Dossier:
         own = [limit.source for limit in self.limits if not limit.learned]
         if own:
             names = listed(own)
-            tell("Limits", f"of every sample its own: {names}. These columns are not learned from.")
+            tell(
+                "Limits",
+                f"{names}: read for each sample. The model does not learn from these columns.",
+            )
 
     def plain_limits(self) -> list[dict[str, str]]:
         """For JSON."""

@@ -11,8 +11,15 @@ import numpy as np
 from ...errors import InputError
 from ...optimality.identification import LARGEST
 from ...optimality.sets import OptimalitySet
-from ...projection import project
-from ..explain import Miss, cost_ranges, find_misses, needed, stable_changes
+from ..explain import (
+    Miss,
+    cost_ranges,
+    explaining,
+    find_misses,
+    nearest_costs,
+    needed,
+    stable_changes,
+)
 from ..store import FittedModel, load_model
 from ..tables.names import did_you_mean, plain_name
 from .cleaning import cleaned
@@ -79,10 +86,11 @@ def run(args: argparse.Namespace) -> int:
     }
     if model.learned is not None:
         facts["limits"] = limit_facts(model, learned_limits(model), dossier)
-    misses = _misses(dossier, costs, np.flatnonzero(verdict.solved & ~verdict.as_good))
+    misses = _misses(model, dossier, costs, np.flatnonzero(verdict.solved & ~verdict.as_good))
     looked = np.flatnonzero(verdict.as_good)[:SENSITIVITY_SAMPLES]
     changes = stable_changes(dossier.plans[looked], costs[looked], dossier.decisions[looked])
     small = model.plan.problem.n_variables <= LARGEST and not model.plan.is_whole
+    small = small and model.given is None
     known = len(learn) >= 2 * FEWEST  # with fewer, every limit counts as nearly always reached
     sure = _coefficients(model, dossier, learn, args) if args.rounds and small and known else None
     one = None
@@ -96,11 +104,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _misses(dossier: Dossier, costs: np.ndarray, rows: np.ndarray) -> list[Miss]:
+def _misses(
+    model: FittedModel, dossier: Dossier, costs: np.ndarray, rows: np.ndarray
+) -> list[Miss]:
     """What is missed in these rows, and what would have been cheaper."""
     plan, taken = dossier.plans[rows], dossier.decisions[rows]
     own = decide(plan.problem, costs[rows], quiet=True).decisions
-    found = find_misses(plan, costs[rows], taken, own)
+    found = find_misses(plan, costs[rows], taken, own, model.given)
     return [miss._replace(sample=int(rows[miss.sample])) for miss in found]
 
 
@@ -155,6 +165,9 @@ def _one_sample(
         with waiting("Ranges", len(model.plan.variables), quiet=args.json) as step:
             ranges = cost_ranges(dossier.plans[[b]], costs[b], dossier.decisions[b], step)
         return OneSample(name, ranges, None)
-    sets = OptimalitySet(dossier.plans[[b]].problem, dossier.decisions[[b]], 0.0)
-    nearest = np.asarray(project(costs[[b]], sets).point)[0]
-    return OneSample(name, None, needed(model.plan, costs[b], dossier.decisions[b], nearest))
+    taken = dossier.decisions[[b]]
+    sets = explaining(dossier.plans[[b]].problem, taken, model.given)
+    nearest = nearest_costs(sets, costs[[b]], model.given).costs[0]
+    if np.isnan(nearest).any():
+        return OneSample(name, None, None)
+    return OneSample(name, None, needed(model.plan, costs[b], taken[0], nearest))

@@ -104,7 +104,12 @@ def tell_all(explanation: Explanation, top: int) -> None:
     elif explanation.model.plan.is_whole and explanation.rounds:
         tell(
             "Intervals",
-            "none: how sure coefficients are has been measured for decisions with fractions only.",
+            "none: intervals are available only for decisions with fractions.",
+        )
+    elif explanation.model.given is not None and explanation.rounds:
+        tell(
+            "Intervals",
+            "none: intervals are available only where no costs are given.",
         )
     elif explanation.facts["few"] is not None and explanation.rounds:
         tell(
@@ -119,6 +124,7 @@ def tell_all(explanation: Explanation, top: int) -> None:
 def _tell_shares(explanation: Explanation) -> None:
     explanation.dossier.tell_assumed()
     tell_whole(explanation.model.plan)
+    tell_given(explanation.model)
     certificate, words = (
         explanation.model.training.get("certificate"),
         words_for(explanation.model.plan),
@@ -144,7 +150,11 @@ def _tell_shares(explanation: Explanation) -> None:
     kept = explanation.model.training.get("baselines")
     if isinstance(kept, dict) and explanation.facts["held"] is not None:
         tell_baselines(kept, words)
-    tell_without_decision(explanation.facts["all"]["without_decision"], words.costs, words.endless)
+    tell_without_decision(
+        explanation.facts["all"]["without_decision"],
+        explanation.model.plan,
+        limits=explanation.model.given is None,
+    )
 
 
 def tell_whole(plan: Plan) -> None:
@@ -154,25 +164,37 @@ def tell_whole(plan: Plan) -> None:
         tell(
             "Whole",
             f"{n:,} of {total} must be whole numbers. {words_for(plan).costs.capitalize()} are "
-            "learned under which the decisions are the best of all whole ones.",
+            f"learned under which each decision is the best whole one.",
         )
     elif plan.integers:
         tell(
             "Relaxed",
             f"{count(len(plan.integers), 'variable')} of {plan.name} must be whole numbers, which "
-            "--relax leaves aside: costs are learned under which the decisions are optimal even "
-            "with fractions allowed, and predictions may have fractions.",
+            f"--relax ignores: costs are learned under which the decisions are optimal even "
+            f"among fractional ones, and predictions may have fractions.",
         )
 
 
-def tell_without_decision(number: int, costs: str, endless: str) -> None:
-    """Say of how many contexts no decision comes out at all."""
+def tell_given(model: FittedModel) -> None:
+    """Say what was given of the costs, if anything."""
+    if model.given is not None:
+        costs = words_for(model.plan).costs
+        tell("Given", f"{costs}: {model.given.describe(model.plan)}. Predictions keep to it.")
+
+
+def tell_without_decision(number: int, plan: Plan, *, limits: bool = True) -> None:
+    """Say for how many contexts there is no best decision at all; `limits` is whether limits on
+    costs could be asked for, and are not there yet."""
     if number:
+        words = words_for(plan)
+        sign, end = ("positive", "..0") if plan.maximize else ("negative", "0..")
+        known = f" If no {words.cost} can be {sign}, fit again with --cost '*={end}'."
+        more = known if limits and not plan.is_whole else ""
         tell(
             "Note",
             f"{count(number, 'context has', 'contexts have')} no best decision: under the "
-            f"predicted {costs} the total {endless}: nothing in the plan stops it. Limits on "
-            "the variables would, or a path on which one cannot go in circles.",
+            f"predicted {words.costs} the total {words.endless}, and nothing in the plan stops it. "
+            f"Bounds on the variables would stop it.{more}",
         )
 
 
@@ -196,7 +218,7 @@ def _tell_misses(explanation: Explanation, top: int) -> None:
         name = explanation.dossier.sample(miss.sample)
         rows.append([name, f"{miss.distance:.3g}", f"{miss.saving:.3g}", moved + rest])
     if rows:
-        last = f"{words.better}, as the learned {words.costs} see it"
+        last = f"{words.better} under the learned {words.costs}"
         print(table(["sample", "distance", words.saving, last], rows, 12))
 
 
@@ -221,8 +243,8 @@ def _tell_sensitivity(explanation: Explanation) -> None:
             f" that are at their bounds ({len(finite):,} of {len(explanation.changes):,} looked at)"
         )
     tenths = (
-        f"; the most fragile tenth changes at {_short(max(low, 0.0))} or less, the firmest tenth "
-        f"only above {_short(high)}"
+        f"; the most sensitive tenth changes at {_short(max(low, 0.0))} or less, the most "
+        f"stable tenth only above {_short(high)}"
     )
     tell(
         "Sensitivity",
@@ -274,16 +296,18 @@ def _withheld(sure: CoefficientIntervals, model: FittedModel) -> list[str]:
             f"Of {known.n} directions of {words_for(plan).cost} these decisions identify "
             f"{known.n_identified}. {'; '.join(parts)}, so {'its' if one else 'their'} own worth "
             f"cannot be learned. It has been removed from every {words_for(plan).cost}; only "
-            "differences mean anything."
+            f"differences are meaningful."
         )
     hidden = np.flatnonzero(~known.entries)
     if hidden.size:
-        lines.append(f"No interval, for nothing is left of it: {_some(plan.variables, hidden)}.")
+        lines.append(
+            f"No interval, because nothing of it is identified: {_some(plan.variables, hidden)}."
+        )
     names = [str(name) for name, k in zip(model.terms, sure.columns, strict=True) if not k]
     if names:
         lines.append(
-            f"No interval, for their effects cannot be separated: {some(names)} (the same in every "
-            "row, or made of other features)."
+            f"No interval, because their effects cannot be separated: {some(names)} (the same in "
+            "every row, or made of other features)."
         )
     return lines
 
@@ -313,7 +337,7 @@ def _refitted(sure: CoefficientIntervals, explanation: Explanation) -> str:
     if own > sure.ridge * (1 + 1e-9):
         return (
             f"The refits{tables} have a ridge of {sure.ridge:.2g}; the model's own, {own:.2g}, "
-            "pulls coefficients toward 0 by as much as they are uncertain."
+            "shrinks coefficients by as much as they are uncertain."
         )
     return f"The refits{tables} have the model's ridge of {sure.ridge:.2g}."
 
@@ -350,11 +374,18 @@ def _tell_one(one: OneSample, model: FittedModel) -> None:
             rows.append([each.variable, f"{each.taken + 0.0:g}", *figures])
         print(table(["variable", "taken", words.cost, "may fall to", "may rise to"], rows, 12))
         return
-    lines = one.needed or []
+    if one.needed is None:
+        tell(
+            "Sample",
+            f"The decision on {one.name} is not the {words.best} under its {words.costs}, and no "
+            f"{words.costs} that keep to the given ones make it so.",
+        )
+        return
+    lines = one.needed
     tell(
         "Sample",
-        f"The decision on {one.name} is not the {words.best} under its {words.costs}. It would be "
-        f"with the nearest {words.costs} that explain it, of which {len(lines):,} differ:",
+        f"The decision on {one.name} is not the {words.best} under its {words.costs}. It would "
+        f"be under the nearest {words.costs} that explain it; {len(lines):,} of them differ:",
     )
     rows = [
         [line.variable, f"{line.taken:g}", f"{sign * line.cost:.4g}", f"{sign * line.nearest:.4g}"]

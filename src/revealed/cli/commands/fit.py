@@ -12,12 +12,13 @@ import numpy as np
 
 from ... import __version__
 from ..._common.words import count
-from ..plans import find_unknown
+from ..plans import find_unknown, plain_given
 from ..store import FittedModel, Samples, check_target, save_model
 from .baselines import baselines
 from .cleaning import cleaned
 from .dossier import Dossier, add_files, plans_at, read_dossier
-from .explanation import tell_whole, tell_without_decision
+from .explanation import tell_given, tell_whole, tell_without_decision
+from .given import add_given, read_given, unexplained, unexplained_sentence
 from .headline import tell_baselines, tell_figures, unconvincing
 from .judging import fingerprint, judge
 from .large import add_large, fit_large, is_large
@@ -32,11 +33,13 @@ from .words import words_for
 EVALUATIONS, WHOLE_EVALUATIONS = 500, 5_000
 """Of the loss at most; over the cuts known of whole decisions one takes little beside the solver's
 questions, and there is a new minimum to go to with every round of cuts."""
+NONE = np.zeros(0, int)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `revealed fit`."""
     add_files(parser, problem=True)
+    add_given(parser)
     parser.add_argument(
         "--out",
         required=True,
@@ -49,13 +52,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=signed,
         default=0.2,
         metavar="SHARE",
-        help="of the samples, kept aside to judge the model by (0.2)",
+        help="share of the samples held out to judge the model (0.2)",
     )
     parser.add_argument(
         "--margin",
         type=signed,
-        default=1.0,
-        help="how clearly costs must favor the decision, in units of cost (1)",
+        help="how clearly costs must favor the decision, in units of cost (1; 0 where a cost other "
+        "than 0 is given)",
     )
     parser.add_argument(
         "--model",
@@ -72,8 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--noise",
         type=number,
-        help="noise on predicted costs that the loss is averaged over, for decisions that are not "
-        "all the best ones; 0 for the plain distance (5 times the unit of costs)",
+        help="noise on predicted costs that the loss is averaged over, for decisions that are "
+        "not always optimal; 0 for the plain distance (5 times the unit of costs; a fifth of the "
+        "size of the given costs where there are any other than 0)",
     )
     parser.add_argument(
         "--max-iter",
@@ -87,10 +91,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole,
         default=500,
         metavar="N",
-        help="samples put into the model folder for `revealed explore`, held-out ones first (500)",
+        help="samples stored with the model for `revealed explore` and `revealed report`, "
+        "held-out ones first (500)",
     )
     parser.add_argument(
-        "--seed", type=whole, default=0, help="of the draw of the samples held out (0)"
+        "--seed", type=whole, default=0, help="random seed that chooses the held-out samples (0)"
     )
     add_large(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -105,11 +110,15 @@ def run(args: argparse.Namespace) -> int:
     dossier = read_dossier(args)
     unknown = find_unknown(dossier.plan, args.unknown_limit, dossier.limits)
     dossier, half_unit, _, warning = cleaned(dossier.opened(unknown), how, vertices=not unknown)
+    given = read_given(args, dossier.plan)
+    if args.margin is None:
+        args.margin = 0.0 if given is not None and given.has_unit else 1.0
     if args.max_iter is None:
         args.max_iter = WHOLE_EVALUATIONS if dossier.plan.is_whole else EVALUATIONS
     learn, held = dossier.split(args.holdout, args.seed)
     began = time.perf_counter()
-    trained = train(dossier, learn, args, unknown)
+    odd = unexplained(given, dossier.plans[learn], dossier.decisions[learn]) if given else NONE
+    trained = train(dossier, learn, args, unknown, given, soft=bool(odd.size))
     learned = None
     if trained.limits is not None:
         learned = trained.limits.arrays()
@@ -138,6 +147,7 @@ def run(args: argparse.Namespace) -> int:
         dossier.limits,
         trained.kind,
         learned,
+        given,
     )
     plans = plans_at(model, dossier)
     for name, rows in (("seen", learn), ("held", held)):
@@ -147,12 +157,16 @@ def run(args: argparse.Namespace) -> int:
     facts["angles"] = angles_of(model, dossier, held, args.seed)
     facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])
     save_model(model, args.out)
-    facts["warnings"] = [*([warning] if warning else []), *unconvincing(facts)]
+    warnings = [warning] if warning else []
+    if odd.size:
+        warnings.append(unexplained_sentence(dossier, learn[odd], len(learn)))
+    facts["warnings"] = [*warnings, *unconvincing(facts)]
     if args.json:
         output = {"model": str(args.out), "replaced": replaced, "limits": dossier.plain_limits()}
+        output["given"] = plain_given(given, dossier.plan)
         tell_json(output | dossier.plain_assumed() | facts)
     else:
-        _tell(dossier, facts, args, replaced)
+        _tell(model, dossier, facts, args, replaced)
     return 1 if facts["unsolved"] or not facts["converged"] else 0
 
 
@@ -184,7 +198,11 @@ def _questions(facts: dict[str, Any]) -> str:
 
 
 def _tell(
-    dossier: Dossier, facts: dict[str, Any], args: argparse.Namespace, replaced: bool
+    model: FittedModel,
+    dossier: Dossier,
+    facts: dict[str, Any],
+    args: argparse.Namespace,
+    replaced: bool,
 ) -> None:
     plan = dossier.plan
     tell(
@@ -195,6 +213,7 @@ def _tell(
     dossier.tell_limits()
     dossier.tell_assumed()
     tell_whole(plan)
+    tell_given(model)
     if facts["choice"]:
         tell("Chose", _choice(facts["choice"]))
     tell(
@@ -210,8 +229,7 @@ def _tell(
     tell_baselines(facts["baselines"], words_for(plan))
     for warning in facts["warnings"]:
         tell("Warning", warning)
-    words = words_for(plan)
     empty = facts["seen"]["without_decision"] + facts["held"]["without_decision"]
-    tell_without_decision(empty, words.costs, words.endless)
+    tell_without_decision(empty, plan, limits=model.given is None)
     place = f"{args.out}, in place of the model that was there" if replaced else f"{args.out}"
     tell("Written", f"{place}. Next: revealed explain {args.out} with the same tables.")

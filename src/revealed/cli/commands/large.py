@@ -24,6 +24,7 @@ from ..plans import Plan, read_plan
 from ..store import FittedModel, Samples, save_model
 from ..tables import Feature, FeatureMap
 from .explanation import tell_without_decision
+from .given import asks_for_given
 from .headline import tell_figures
 from .judging import judge
 from .options import number
@@ -86,13 +87,14 @@ def fit_large(args: argparse.Namespace, replaced: bool) -> int:
     plan = read_plan(args.problem, relax=args.relax)
     _refuse(args, plan)
     data, left = _data(args, plan)
+    margin = 1.0 if args.margin is None else args.margin
     learn, held = data.split(args.holdout)
     began = time.perf_counter()
     est = InverseRegressor(
         plan.problem,
         model="linear",
         solver=LBFGS(max_iter=args.max_iter or EVALUATIONS, tol=args.gap),
-        margin=args.margin,
+        margin=margin,
         noise="auto" if args.noise is None else args.noise,
         ridge="auto" if args.ridge is None else args.ridge,
         infeasible="skip" if args.skip_bad else "refuse",
@@ -115,7 +117,7 @@ def fit_large(args: argparse.Namespace, replaced: bool) -> int:
     }
     shown = (held or learn).first(JUDGED)
     kept = _some(features, shown, held is not None, args.keep)
-    model = FittedModel(plan, features, coef, intercept, args.margin, args.id, facts, kept, ())
+    model = FittedModel(plan, features, coef, intercept, margin, args.id, facts, kept, ())
     for name, some in (("seen", learn.first(JUDGED)), ("held", shown if held else None)):
         Z = np.zeros((0, len(features.names))) if some is None else _encode(features, some.Z)
         X = np.zeros((0, plan.problem.n_variables)) if some is None else some.X
@@ -140,6 +142,11 @@ def _refuse(args: argparse.Namespace, plan: Plan) -> None:
     if args.limit:
         raise InputError(
             "--limit is for tables in memory; for more, give datasets.Partitions `limits`."
+        )
+    if asks_for_given(args):
+        raise InputError(
+            "--cost, --same-cost and --cost-table are for tables in memory; leave out --memory, "
+            "--scheduler and --checkpoint, and give one file."
         )
     if args.model == "quadratic":
         raise InputError("Parts are fitted with --model linear.")
@@ -218,7 +225,7 @@ def _tell(
         if facts[name]["samples"]:
             tell_figures(heading, facts[name], words)
     empty = facts["seen"]["without_decision"] + facts["held"]["without_decision"]
-    tell_without_decision(empty, words.costs, words.endless)
+    tell_without_decision(empty, plan, limits=False)
     tell("Written", f"{args.out}.")
 
 
@@ -268,5 +275,5 @@ def predict_large(args: argparse.Namespace, model: FittedModel) -> int:
     else:
         what = "cost vector" if args.costs else "decision"
         tell("Written", f"{count(rows, what)} in {count(len(files), 'file')} to {args.out}.")
-        tell_without_decision(missing, words_for(model.plan).costs, words_for(model.plan).endless)
+        tell_without_decision(missing, model.plan, limits=False)
     return 1 if missing else 0

@@ -56,8 +56,7 @@ def tell_limits(facts: list[dict[str, Any]], top: int) -> None:
         if one["effects"] is None:
             tell(
                 "Limit",
-                f"{one['name']} was never active: all that is known is that no decision went "
-                "beyond it.",
+                f"{one['name']} was never active: decisions show only that none went beyond it.",
             )
             continue
         largest = sorted(one["effects"].items(), key=lambda pair: -abs(pair[1]))[:3]
@@ -66,8 +65,8 @@ def tell_limits(facts: list[dict[str, Any]], top: int) -> None:
             "Limit",
             f"{one['name']} was active in {one['active']:,} of "
             f"{count(one['learned_from'], 'decision')}; "
-            f"it is moved by {moves or 'nothing'} (per unit as learned from), and by "
-            f"{one['noise']:.2g} that the context does not say.",
+            f"it moves with {moves or 'no feature'} (per unit of the feature), and by "
+            f"{one['noise']:.2g} that the context does not explain.",
         )
         rows = [_row(sample) for sample in one["samples"][:top]]
         level = f"{100 * one['level']:g}%"

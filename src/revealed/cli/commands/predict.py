@@ -56,15 +56,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--robust",
         type=number,
         metavar="LEVEL",
-        help="write the decisions of least worst cost over a cone of costs that explains a new "
-        "decision with this probability, such as 0.9; calibrated on the samples held out",
+        help="write the decisions with the smallest worst-case cost over a cone of costs; with "
+        "this probability, such as 0.9, the cone explains a new decision (calibrated on "
+        "the held-out samples)",
     )
     parser.add_argument(
         "--time-limit",
         type=seconds,
         metavar="SECONDS",
-        help="for a decision, where decisions are whole; quick ones leave their time to the others "
-        "(none). What is not proved to be the best by then is written all the same, and said",
+        help="time for each whole decision; what quick ones do not use goes to the others "
+        "(none). A decision that is not proved optimal by then is written all the same, "
+        "and reported",
     )
     parser.add_argument(
         "--skip-bad",
@@ -121,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
         for o in far_outside(model.features, Z[good], model.training)
     ]
     unseen = model.features.unseen_parts(table)
-    notes = _assumed(model, table, limits, good)
+    notes, at_limits = _assumed(model, table, limits, good), model.beyond(Z[good])
     if args.json:
         tell_json(
             {
@@ -135,6 +137,7 @@ def run(args: argparse.Namespace) -> int:
                 "whole": model.plan.is_whole,
                 "unproved": open_.unproved,
                 "stopped": open_.stopped,
+                "at_limits": at_limits,
                 "assumed": notes,
                 "skipped": [row.plain() for row in skipped],
                 "extrapolated": [o._asdict() | {"place": table.where(o.row)} for o in outside],
@@ -150,11 +153,18 @@ def run(args: argparse.Namespace) -> int:
             tell("Robust", cone.statement)
         for note in notes:
             tell("Assumed", note)
+        if at_limits:
+            tell(
+                "Given",
+                f"In {count(at_limits, 'context')} the model's own "
+                f"{words_for(model.plan).costs} lie beyond the given limits; they count as the "
+                "limits there.",
+            )
         _tell_skipped(skipped)
         _tell_outside(table, outside, unseen)
         _tell_open(open_, words_for(model.plan))
         names = [_named(table, model.key, row) for row in impossible]
-        _tell_decisions(model.plan, missing - open_.stopped, names, broken)
+        _tell_decisions(model, missing - open_.stopped, names, broken)
     return 1 if missing or open_.unproved else 0
 
 
@@ -196,7 +206,7 @@ def _tell_outside(table: Table, outside: list[Outside], unseen: dict[str, int]) 
     for word, rows in unseen.items():
         tell(
             "Warning",
-            f"{word} was never seen; {count(rows, 'row')} with it count as average ones.",
+            f"{word} was never seen before; {count(rows, 'row')} with it count as average.",
         )
 
 
@@ -253,9 +263,9 @@ def _tell_open(open_: Open, words: Words) -> None:
         )
 
 
-def _tell_decisions(plan: Plan, missing: int, impossible: list[str], broken: int) -> None:
-    words = words_for(plan)
-    tell_without_decision(missing - len(impossible), words.costs, words.endless)
+def _tell_decisions(model: FittedModel, missing: int, impossible: list[str], broken: int) -> None:
+    free = model.given is None
+    tell_without_decision(missing - len(impossible), model.plan, limits=free)
     if impossible:
         tell(
             "Note",

@@ -44,8 +44,8 @@ def add_reading(parser: argparse.ArgumentParser, *, contexts: bool) -> None:
         "--tol",
         type=_tolerance,
         metavar="HALF_UNIT",
-        help="how far a number in the decisions may be off by rounding: 0.005 for two decimals, 0 "
-        "for exact ones (found from the digits, and said)",
+        help="largest rounding error of a number in the decisions: 0.005 for two decimals, 0 "
+        "for exact ones (found from the digits, and reported)",
     )
     parser.add_argument(
         "--infeasible",
@@ -57,8 +57,8 @@ def add_reading(parser: argparse.ArgumentParser, *, contexts: bool) -> None:
         "--skip-bad",
         action="store_true",
         default=None,
-        help="leave out rows that cannot be used, and list them: an empty cell, a number that is "
-        "none, a day without a decision",
+        help="leave out rows that cannot be used, and list them: an empty cell, a cell that is "
+        "not a number, a day without a decision",
     )
     if not contexts:
         return
@@ -66,8 +66,8 @@ def add_reading(parser: argparse.ArgumentParser, *, contexts: bool) -> None:
         "--impute",
         choices=IMPUTE,
         default="none",
-        help="what stands for empty cells of the contexts: the mean or the median of the column, "
-        "for words the most frequent one (none: they are refused, or skipped)",
+        help="how to fill empty cells of the contexts: with the mean or median of the column, "
+        "or the most frequent word (none: such cells are refused, or skipped)",
     )
     parser.add_argument(
         "--date",
@@ -122,7 +122,7 @@ def refuse_other_units(training: dict[str, Any], table: Table) -> None:
         if isinstance(known, str) and known != unit:
             raise InputError(
                 f"{table.name}, column {column!r} is in {unit}; the model has learned from "
-                f"{plain_name(known)}. Convert it, or fit anew."
+                f"{plain_name(known)}. Convert it, or fit again."
             )
 
 

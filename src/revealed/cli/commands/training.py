@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..plans import Limit, unknown_of
+from ..plans import GivenCosts, Limit, unknown_of
 from .dossier import Dossier
+from .given import SOFT
 
 if TYPE_CHECKING:
     from ...fit import DistanceLoss, LimitModel
@@ -37,9 +38,16 @@ class Trained(NamedTuple):
 
 
 def train(
-    dossier: Dossier, rows: np.ndarray, args: argparse.Namespace, unknown: tuple[Limit, ...] = ()
+    dossier: Dossier,
+    rows: np.ndarray,
+    args: argparse.Namespace,
+    unknown: tuple[Limit, ...] = (),
+    given: GivenCosts | None = None,
+    *,
+    soft: bool = False,
 ) -> Trained:
-    """Learn from some rows; ridge and features are chosen unless they are given."""
+    """Learn from some rows; ridge and features are chosen unless they are given. `soft` is whether
+    decisions that the given costs contradict count by how far they miss."""
     verbose = not args.json and sys.stderr.isatty()
     if verbose:
         print("Learning; the first fit after installing compiles for a minute.", file=sys.stderr)
@@ -54,12 +62,17 @@ def train(
     if unknown:
         problem, sets = problem[rows], dossier.decisions[rows]
     else:
-        sets = OptimalitySet(problem, dossier.decisions, args.margin)[rows]
+        known = {"form": given.form, "soft": SOFT if soft else None} if given else {}
+        sets = OptimalitySet(problem, dossier.decisions, args.margin, **known)[rows]
     solver = LBFGS(max_iter=args.max_iter)
     if whole:
         solver.set_params(tol=WHOLE_TOL)
     common: dict[str, Any] = {"margin": args.margin, "solver": solver}
     common["noise"] = "auto" if args.noise is None else args.noise
+    if given is not None:
+        common["cost_map"] = given.form
+        if args.noise is None and given.has_unit:
+            common["noise"] = given.usual_noise
     common |= {"random_state": args.seed, "verbose": verbose}
     if unknown:
         common |= {"unknown_limits": unknown_of(unknown), "decision_tol": 0.0}
@@ -79,7 +92,10 @@ def train(
     facts = training_facts(est) | {"samples": len(rows), "solver": "lbfgs"}
     if whole:
         facts |= _asked(est, args)
-    return Trained(facts["kind"], est.coef_, est.intercept_, facts, est.limits_)
+    coef, intercept = est.coef_, est.intercept_
+    if given is not None:
+        coef, intercept = given.spread(coef, intercept)
+    return Trained(facts["kind"], coef, intercept, facts, est.limits_)
 
 
 def _by_name(certificate: Any, unknown: tuple[Limit, ...]) -> Any:

@@ -61,7 +61,8 @@ def _tell_method() -> None:
     step(
         "2 Learn",
         "A linear model gives every street a cost in every context. Its loss is the distance from "
-        "each prediction to the nearest costs that explain the route, minimized to the end: "
+        "each prediction to the nearest costs that explain the route, minimized until it "
+        "converges: "
         "InverseRegressor(problem, noise=0).fit(contexts, routes).",
     )
 
@@ -86,7 +87,7 @@ def _tell_learning(outcome: Outcome) -> None:
 def _tell_comparison(test: Trips, outcome: Outcome) -> None:
     step(
         "3 Compare",
-        f"{len(test)} further trips, in contexts never seen. Who predicts the route?",
+        f"{len(test)} further trips, in contexts never seen. Which method predicts the route?",
     )
     rows = [
         [score.name, score.saw, f"{score.match:.1%}", f"{score.loss:.2f}", f"{score.regret:.2%}"]
@@ -95,16 +96,19 @@ def _tell_comparison(test: Trips, outcome: Outcome) -> None:
     print(table(["costs", "saw", "match", "loss", "regret"], rows, INDENT))
     step(
         "",
-        "match: the very same route, ties counted by chance. loss: |x - x*|², streets that differ. "
-        "regret: minutes lost on the predicted route, as a share of the quickest. Least squares "
-        "was given what is seldom known, every street's true time on every past trip.",
+        "match: exactly the same route; ties count by chance. loss: |x - x*|², streets that "
+        "differ. regret: minutes lost on the predicted route, as a share of the quickest. Least "
+        "squares sees what is rarely known: the true time of every street on every past trip.",
     )
     print()
 
 
 def _draw(out: Path, town: Town, test: Trips, outcome: Outcome) -> None:
     if not installed("matplotlib"):
-        step("4 Pictures", "none: they need matplotlib; `pip install 'revealed[plot]'` brings it.")
+        step(
+            "4 Pictures",
+            "none: they need matplotlib, which `pip install 'revealed[plot]'` installs.",
+        )
         return
     from .pictures import draw_costs, draw_losses, draw_routes
 

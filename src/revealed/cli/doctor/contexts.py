@@ -32,10 +32,10 @@ def _constant(case: Case, Z: np.ndarray) -> list[Finding]:
             "constant-feature",
             f"{count(len(names), 'column of the contexts is', 'columns of the contexts are')} the "
             f"same in every row: {some(names)}.",
-            f"Leave {'it' if len(names) == 1 else 'them'} out with {option}, or look why nothing "
-            "changes there."
+            f"Leave {'it' if len(names) == 1 else 'them'} out with {option}, or find out why it "
+            f"never changes."
             if (option := case.ignoring(names))
-            else "Nothing to do: all days are of one kind there, and costs cannot depend on it.",
+            else "Nothing to do: it is the same on all days, so costs cannot depend on it.",
             details={"columns": names},
         )
     ]
@@ -66,7 +66,7 @@ def _dependent(case: Case, Z: np.ndarray) -> list[Finding]:
                 f"{count(len(follows), 'feature follows', 'features follow')} from several others "
                 f"together: {some(follows)}.",
                 "Predictions are the same with or without them, but their coefficients cannot be "
-                "separated: read nothing into single ones"
+                "separated: do not interpret single ones"
                 + (f", or leave their columns out with {option}." if option else "."),
                 details={"columns": follows},
             )
@@ -129,7 +129,7 @@ def _said_twice(case: Case, twice: dict[str, str]) -> Finding:
         "dependent-features",
         f"{said}{f'; and {more:,} more' if more else ''}.",
         f"Use {case.ignoring(names[:SHOWN])}{' and so on' if more else ''}: predictions stay the "
-        "same, and the coefficients of what is left are its own.",
+        "same, and every coefficient that is left has a meaning of its own.",
         details={"columns": names, "repeats": twice},
     )
 
@@ -171,7 +171,7 @@ def _far(case: Case, Z: np.ndarray) -> list[Finding]:
                 f"{count(len(far), 'value')} of {name} far from all others: "
                 f"{some(case.named(far))}. The farthest is {value:g}{hint}; the median is "
                 f"{middle[k]:g}.",
-                "Check for a slip of the decimal point or other units in these rows.",
+                "Check these rows for a misplaced decimal point or other units.",
                 case.named(far),
                 {"column": name},
             )

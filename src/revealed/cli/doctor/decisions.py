@@ -85,7 +85,7 @@ def _vertices(case: Case, sets: OptimalitySet, rows: np.ndarray) -> list[Finding
                 Severity.NOTE,
                 "degenerate",
                 f"{count(len(degenerate), 'decision is', 'decisions are')} degenerate: more "
-                "constraints meet there than are needed to fix it. Nothing is lost by it.",
+                "constraints meet there than are needed to fix it. This does no harm.",
                 "Nothing to do; the method needs no choice among these constraints.",
                 case.named(degenerate),
             )

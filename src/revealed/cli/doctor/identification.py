@@ -38,7 +38,7 @@ def _fixed(case: Case) -> list[Finding]:
             "fixed",
             f"{count(len(names), 'variable has', 'variables have')} no choice, upper and "
             f"lower bound are equal: {some(names)}. Their costs cannot be learned.",
-            "Nothing to do; read nothing into their coefficients.",
+            "Nothing to do; do not interpret their coefficients.",
             details={"variables": names},
         )
     ]
@@ -71,8 +71,8 @@ def _directions(case: Case, known: Identified) -> list[Finding]:
             Severity.NOTE,
             "free-directions",
             what,
-            "Compare costs only within what such shifts leave alone: differences between "
-            "alternatives, not single numbers. revealed explain shows costs with these directions "
+            "Compare only what such shifts do not change: differences between alternatives, not "
+            "single costs. revealed explain shows costs with these directions "
             "taken out.",
             details={"free": lines, "one_sided": rays, "identified": known.n_identified},
         )
@@ -101,8 +101,8 @@ def _reached(case: Case, known: Identified) -> list[Finding]:
             f"{some(names)}. Along {'it' if one else 'each'} costs may be moved "
             "together, in the direction that makes the limit matter more and in proportion to its "
             "entries, and no decision changes.",
-            "Compare costs with one another, not with money: how much the limit itself is worth "
-            "the decisions do not identify.",
+            "Compare costs with one another, not with money: decisions do not identify what the "
+            "limit itself is worth.",
             details={"rows": names},
         )
     ]

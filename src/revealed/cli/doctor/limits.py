@@ -112,8 +112,8 @@ def _settled(case: Case, feasible: np.ndarray, known: set[str]) -> list[Finding]
                 Severity.ERROR if broken else Severity.WARNING,
                 "other-limit",
                 f"{'. '.join(said)}.{more}",
-                "Correct the number in the model file if that is the true limit. A limit that is "
-                "reached teaches what it is worth to come near it; one that is too loose does not.",
+                "Correct the number in the model file if that is the true limit. A limit that "
+                "is reached reveals something about costs; one that is too loose does not.",
                 details={"limits": [s._asdict() for s in group]},
             )
         )

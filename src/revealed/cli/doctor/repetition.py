@@ -44,8 +44,8 @@ def _duplicates(case: Case) -> list[Finding]:
             "duplicates",
             f"{count(extra, 'row repeats', 'rows repeat')} another one, context and decision "
             f"alike: {some(case.named(first))} are the same.",
-            "Remove the copies if they are copies: they count double, and a copy on each side of a "
-            "held-out split makes a model look better than it is.",
+            "Remove them if they are true duplicates: they count double, and a copy on each side "
+            "of a held-out split makes a model look better than it is.",
             case.named(rows),
         )
     ]
@@ -66,9 +66,9 @@ def _conflicts(case: Case) -> list[Finding]:
             Severity.WARNING,
             "conflict",
             f"{count(len(found), 'context has', 'contexts have')} more than one decision: "
-            f"{some(case.named(found[0]))} differ though nothing in their context does "
-            f"({share:.0%} of all rows are such). No cost meets the margin for both: at most they "
-            "are ties.",
+            f"{some(case.named(found[0]))} differ although their contexts are the same "
+            f"({share:.0%} of all rows are such). No cost explains both with the margin: at "
+            f"best they tie.",
             "Add the column in which they differ. A fit does not let the minority pull the rest: "
             "its loss grows slowly far away.",
             case.named(rows),
@@ -92,9 +92,8 @@ def _still(case: Case, feasible: np.ndarray) -> list[Finding]:
             Finding(
                 Severity.ERROR,
                 "constant",
-                "All decisions are the same: nothing in the context ever changed one.",
-                "Costs that explain them all say nothing about contexts. Gather samples in which "
-                "something else was done.",
+                "All decisions are the same, whatever the context.",
+                "Nothing can be learned about contexts. Collect samples with other decisions.",
             )
         ]
     if still.size:
@@ -106,7 +105,7 @@ def _still(case: Case, feasible: np.ndarray) -> list[Finding]:
                 f"{count(len(still), 'variable never changes', 'variables never change')}: "
                 f"{some(names)}. The decisions show only on which side of a limit such a cost "
                 "lies.",
-                "Do not read much into coefficients there.",
+                "Do not interpret their coefficients.",
                 details={"variables": names},
             )
         )
@@ -117,8 +116,7 @@ def _still(case: Case, feasible: np.ndarray) -> list[Finding]:
                 Severity.WARNING,
                 "few-decisions",
                 f"There are only {different} different decisions among {len(X):,}.",
-                "Little can be learned from so few; gather samples in which something else was "
-                "done.",
+                "Little can be learned from so few; collect samples with other decisions.",
             )
         )
     return found

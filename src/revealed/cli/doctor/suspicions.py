@@ -105,7 +105,7 @@ def _marks(case: Case) -> list[Finding]:
                     "mark",
                     f"{count(len(rows), 'row has', 'rows have')} {mark:g} in the column {name}, "
                     f"all others lie between {rest.min():g} and {rest.max():g}: "
-                    f"{some(case.named(rows))}. It looks like a mark for what is not known.",
+                    f"{some(case.named(rows))}. It looks like a placeholder for missing values.",
                     "Empty these cells and fill them with --impute median, or leave the column out "
                     f"with {case.ignoring([name])}; as a number it misleads.",
                     case.named(rows),
@@ -131,7 +131,7 @@ def _spellings(case: Case) -> list[Finding]:
                     f"The column {name} spells the same word in two ways: {shown}. Each is learned "
                     "as if it were something else.",
                     f"Replace {twice[0][1]!r} by {twice[0][0]!r} in the file, or the other way "
-                    "round; no option does it.",
+                    f"round; there is no option for this.",
                     details={"column": name, "words": twice},
                 )
             )
@@ -162,8 +162,8 @@ def _words(case: Case) -> list[Finding]:
                     "rare-words",
                     f"The column {name} has {count(len(rare), 'word')} in fewer than {RARE} rows: "
                     f"{some(rare)}.",
-                    "Read nothing into their coefficients; or replace them in the file by a word "
-                    "that means much the same.",
+                    "Do not interpret their coefficients, or replace them in the file by a word "
+                    "that means nearly the same.",
                     details={"column": name, "words": rare},
                 )
             )

@@ -101,13 +101,13 @@ def _exact(case: Case, rows: np.ndarray, misled: Misled) -> list[Finding]:
         reached = np.asarray(_active(plan[rows], case.decisions[rows]).any(axis=0))
         slack = [name for name, there in zip(plan.inequalities, reached, strict=True) if not there]
     what = (
-        f"{told} What is learned are costs under which each decision is the best of all whole "
-        "ones: the solver of the plan (HiGHS) is asked for better ones until it finds none."
+        f"{told} A fit learns costs under which each decision is the best whole one: it asks a "
+        f"solver (HiGHS) for better ones until there are none."
     )
     if slack:
         what += (
             f" {count(len(slack), 'row is', 'rows are')} never reached exactly ({some(slack)}); "
-            "what these rule out teaches too."
+            "the decisions that they rule out are informative too."
         )
     details: dict[str, Any] = {"whole": list(plan.integers), "never_reached": slack}
     advice = (
@@ -124,7 +124,7 @@ def _exact(case: Case, rows: np.ndarray, misled: Misled) -> list[Finding]:
 def _relaxed(case: Case, misled: Misled) -> list[Finding]:
     """What is lost where the relaxation was asked for."""
     told = _kinds(case.plan)
-    what = f"{told} With --relax, costs are learned and decisions predicted as if it were not so."
+    what = f"{told} --relax ignores this when it learns costs and predicts decisions."
     if misled:
         what += f" That misleads: {misled.sentence}"
     return [

@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...metrics.sameness import SAME, alike
-from ...optimality.sets import OptimalitySet
-from ...projection import project
-from ..plans import Plan
+from ..plans import GivenCosts, Plan
+from .nearest import explaining, nearest_costs
 
 
 class Miss(NamedTuple):
@@ -20,7 +19,8 @@ class Miss(NamedTuple):
 
     sample: int
     distance: float
-    """How far the costs are from explaining it, with no margin asked for."""
+    """How far the costs are from explaining it, with no margin asked for; inf where no costs do
+    that keep to what is given."""
     saving: float
     """What the cheaper alternative would save, in units of the learned cost. No share is given:
     decisions do not identify the level of costs, so a share of it would mean nothing."""
@@ -29,7 +29,11 @@ class Miss(NamedTuple):
 
 
 def find_misses(
-    plan: Plan, costs: np.ndarray, decisions: np.ndarray, alternatives: np.ndarray
+    plan: Plan,
+    costs: np.ndarray,
+    decisions: np.ndarray,
+    alternatives: np.ndarray,
+    given: GivenCosts | None = None,
 ) -> list[Miss]:
     """Misses among samples with costs, decisions taken and the model's own, (B, n) each; the
     farthest first. Samples without a decision of minimum cost (NaN) are left out."""
@@ -39,8 +43,8 @@ def find_misses(
     missed = np.flatnonzero(there & (excess > SAME * (1.0 + spent)))
     if not missed.size:
         return []
-    sets = OptimalitySet(plan[missed].problem, decisions[missed], 0.0)
-    distance = np.asarray(project(costs[missed], sets).distance)
+    sets = explaining(plan[missed].problem, decisions[missed], given)
+    distance = nearest_costs(sets, costs[missed], given).distance
     found = [
         Miss(
             int(b),

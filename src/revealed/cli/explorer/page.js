@@ -254,7 +254,7 @@ async function start() {
       (held.length && held.length < model.samples.length ?
         `; of the ${held.length} held out it repeats ${held.filter((sample) => sample.repeated).length}.` : ".") +
       (model.whole ? " Its decisions are whole, as the plan asks." : model.relaxed ?
-        " It was fitted to the relaxation: decisions may have fractions where the plan asks for whole numbers." : "");
+        " It was fitted to the relaxation: decisions may have fractions where the plan asks for whole numbers." : "") + (model.given ? ` Given beforehand: ${model.given}.` : "");
     $("search").addEventListener("input", listSamples);
     $("which").addEventListener("change", listSamples);
     $("reset").addEventListener("click", () => choose(state.sample.number));

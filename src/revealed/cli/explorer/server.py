@@ -83,7 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
             return False
         length = self._length()
         if length is None:
-            return self._refuse(400, "The length of the question is not clear.")
+            return self._refuse(400, "The request has no valid length.")
         if length > LONGEST:
             return self._refuse(413, "The question is too long.")
         self._content = self.rfile.read(length)

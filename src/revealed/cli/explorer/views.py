@@ -11,10 +11,9 @@ import numpy as np
 
 from ...errors import InputError
 from ...metrics.sameness import SAME, alike
-from ...optimality.sets import OptimalitySet
 from ...problems.solution import SolveStatus
-from ...projection import project
 from ..commands.deciding import decide
+from ..explain import explaining, nearest_costs
 from ..store import FittedModel, Samples
 from .alternatives import next_best
 from .controls import Controls
@@ -34,7 +33,7 @@ class Explorer:
         self.model, self.samples = model, samples
         self._controls = Controls(model, samples)
         self._problem = model.plan_of(samples.limits).problem  # of each sample its own
-        self._sets = OptimalitySet(self._problem, samples.decisions, 0.0)
+        self._sets = explaining(self._problem, samples.decisions, model.given)
         self._costs = model.costs(samples.contexts)
         self._own = decide(self._problem, self._costs, quiet=False).decisions
 
@@ -49,6 +48,7 @@ class Explorer:
             "relaxed": bool(model.plan.integers) and not model.plan.is_whole,
             "variables": list(model.plan.variables),
             "margin": model.margin,
+            "given": None if model.given is None else model.given.describe(model.plan),
             "features": self._controls.describe(),
             "samples": [
                 {"name": name, "held": bool(held), "repeated": bool(hit)}
@@ -120,11 +120,13 @@ class Explorer:
         if self.model.limits:
             sets = None
             if problem is not None and problem.constraint_violation(taken[None])[0] <= SAME:
-                sets = OptimalitySet(problem, taken[None], 0.0)
-        answer = None if sets is None else project(costs, sets, time_limit=DECIDED_S)
+                sets = explaining(problem, taken[None], self.model.given)
+        answer = None
+        if sets is not None:
+            answer = nearest_costs(sets, costs, self.model.given, DECIDED_S)
         known = answer is not None and best is not None
         return {
-            "distance": None if answer is None else float(answer.distance[0]),
+            "distance": None if answer is None else _finite(answer.distance[0]),
             "distance_solved": answer is not None and bool(answer.solved[0]),
             "excess": float(costs[0] @ (taken - best)) if known else None,
             "repeated": best is not None and _same(best, taken),
@@ -137,6 +139,11 @@ class Explorer:
         if drawing is not None and any(limit.part == "b_eq" for limit in self.model.limits):
             drawing["ends"] = []
         return drawing
+
+
+def _finite(value: float) -> float | None:
+    """A number as JSON can hold it."""
+    return float(value) if np.isfinite(value) else None
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:

@@ -1,6 +1,7 @@
 """A planner's model with its names: variables, rows, what is minimized."""
 
 from .catalogue import from_catalogue
+from .given import COLUMNS, GivenCosts, find_costs, plain_given
 from .limits import (
     Limit,
     empty_limits,
@@ -18,13 +19,17 @@ from .plan import Plan
 from .read import read_plan
 
 __all__ = [
+    "COLUMNS",
+    "GivenCosts",
     "Limit",
     "Plan",
     "empty_limits",
+    "find_costs",
     "find_limits",
     "find_unknown",
     "from_catalogue",
     "limit_names",
+    "plain_given",
     "planned",
     "read_limits",
     "read_plan",

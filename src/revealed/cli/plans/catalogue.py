@@ -54,12 +54,12 @@ def _refuse_endless(name: str, args: list[Any], options: dict[str, Any], text: s
     if name == "shortest_path":
         sizes = [*args, *(value for name, value in options.items() if name in ("graph", "n_nodes"))]
         if _largest(sizes) > LARGEST:
-            raise InputError(f"{text}: {_largest(sizes):.3g} nodes are more than can be meant.")
+            raise InputError(f"{text}: {_largest(sizes):.3g} nodes are too many to be intended.")
         return
     given = [*args, *(value for name, value in options.items() if name in SIZES)]
     whole = [value for value in given if isinstance(value, int)]
     if len(whole) == 2 and whole[0] * whole[1] > LARGEST:
-        raise InputError(f"{text}: {whole[0]} x {whole[1]} is larger than can be meant.")
+        raise InputError(f"{text}: {whole[0]} x {whole[1]} is too large to be intended.")
 
 
 def _largest(value: Any) -> float:

@@ -14,11 +14,10 @@ from ...errors import InputError
 from ...optimality.identification import LARGEST, Identified, identified
 from ...optimality.sets import OptimalitySet
 from ...problems.solution import SolveStatus
-from ...projection import project
 from ..commands.deciding import decide
 from ..commands.judging import Judgment, compared
 from ..commands.robust import stored_angles
-from ..explain import Miss, find_misses, needed, stable_changes
+from ..explain import Miss, explaining, find_misses, nearest_costs, needed, stable_changes
 from ..plans import Plan
 from ..store import FittedModel, Samples
 
@@ -86,7 +85,7 @@ def gather(model: FittedModel, samples: Samples) -> Content:
     verdict = compared(costs, own, taken, solved)
     every = plans[np.arange(len(samples))]
     missed = np.flatnonzero(solved & ~verdict.as_good)
-    found = find_misses(every[missed], costs[missed], taken[missed], own[missed])
+    found = find_misses(every[missed], costs[missed], taken[missed], own[missed], model.given)
     found = [miss._replace(sample=int(missed[miss.sample])) for miss in found]
     looked = np.flatnonzero(verdict.as_good)[:SENSITIVITY]
     changes = stable_changes(every[looked], costs[looked], taken[looked])
@@ -99,7 +98,7 @@ def gather(model: FittedModel, samples: Samples) -> Content:
         seen=judged[0],
         held=judged[1],
         means=model.plan.sign * costs.mean(axis=0),
-        effects=_effects(model, Z, known),
+        effects=_effects(model, Z, known if model.given is None else None),
         misses=[_missed(model, samples, every, costs, verdict, m) for m in found[:MISSES]],
         n_missed=len(found),
         changes=changes[np.isfinite(changes)],
@@ -152,8 +151,11 @@ def _missed(
     if miss.saving <= CLOSE * verdict.spent[b]:
         why.append("A close call: both decisions cost nearly the same.")
     why += _unusual(model, samples, b)
-    sets = OptimalitySet(plans[[b]].problem, samples.decisions[[b]], 0.0)
-    nearest = np.asarray(project(costs[[b]], sets).point)[0]
+    sets = explaining(plans[[b]].problem, samples.decisions[[b]], model.given)
+    nearest = nearest_costs(sets, costs[[b]], model.given).costs[0]
+    if np.isnan(nearest).any():
+        why.append("No costs that keep to the given ones make it the best decision.")
+        nearest = costs[b]
     lines = needed(model.plan, costs[b], samples.decisions[b], nearest)
     if lines:
         first, size = lines[0], float(np.abs(costs[b]).max())
@@ -181,7 +183,10 @@ def _unusual(model: FittedModel, samples: Samples, b: int) -> list[str]:
     j = int(np.argmax(away)) if away.size else -1
     if j < 0 or away[j] < UNUSUAL or len(Z) < 20:
         return []
-    return [f"An unusual day: {model.features.names[j]} is {away[j]:.1f} standard deviations off."]
+    return [
+        f"An unusual day: {model.features.names[j]} is {away[j]:.1f} standard deviations "
+        f"from its mean."
+    ]
 
 
 def _cones(model: FittedModel) -> list[str]:

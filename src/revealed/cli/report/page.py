@@ -30,7 +30,7 @@ def render(content: Content) -> str:
         ("quality", "How well it does", _quality(content, words)),
         ("learned", f"What drives the {words.costs}", _learned(content, words)),
         ("misses", "Which decisions it misses, and why", _misses(content, words)),
-        ("unknown", "What these decisions cannot tell", _unknown(content, words)),
+        ("unknown", "What these decisions do not reveal", _unknown(content, words)),
         ("stability", "How stable the decisions are", _stability(content, words)),
         ("limits", "Limits of this report", _limits(content, words)),
     )
@@ -146,9 +146,13 @@ def _learned(content: Content, words: Words) -> str:
     heads = f"Average predicted {words.costs}, in the order of the plan"
     shown = "" if len(content.means) <= COSTS else f" The {COSTS} largest are shown."
     level = (
-        "Only differences between alternatives mean something: decisions do not tell the level of "
-        f"{words.costs}, nor their currency.{shown}"
+        "Only differences between alternatives are meaningful: decisions reveal neither the "
+        f"level of {words.costs} nor their currency.{shown}"
     )
+    given = content.model.given
+    if given is not None:
+        said = given.describe(content.model.plan)
+        unit += f" Given beforehand, and kept to: {said}."
     return (
         f"{_p(unit)}{_bars(bars)}{more}<details><summary>{escape(heads)}</summary>"
         f"{_p(level, 'hint')}{_bars(means)}</details>"
@@ -186,11 +190,11 @@ def _unknown(content: Content, words: Words) -> str:
     most = "at most " if content.model.plan.is_whole else ""
     told = [
         f"The {words.costs} of a sample are {known.n} independent numbers. Decisions like these "
-        f"tell {most}{known.n_identified} of them; no amount of data tells the other "
+        f"identify {most}{known.n_identified} of them; no amount of data identifies the other "
         f"{known.n_unknown}."
     ]
     if known.fixed.size:
-        told.append(f"No choice is left by the plan for {_named(names, known.fixed)}.")
+        told.append(f"The plan leaves no choice for {_named(names, known.fixed)}.")
     if known.still.size:
         told.append(
             f"Always the same in the decisions, so that the {words.cost} is known from one side at "
@@ -230,8 +234,8 @@ def _limits(content: Content, words: Words) -> str:
     facts = content.model.training
     told = [
         f"The learned {words.costs} explain decisions. They are not prices, and have no currency.",
-        "What is said of new decisions holds if they are made as those in the tables: the same "
-        "people, rules and kinds of days.",
+        "Statements about new decisions hold if they are made like those in the tables: by the "
+        "same people, under the same rules, on similar days.",
         "The plan's constraints are taken as true. A rule that the plan does not have shows up as "
         f"a strange {words.cost}.",
         f"This page judges {count(len(content.samples), 'sample')}"

@@ -6,7 +6,7 @@ Letters: B rows, n variables, d features.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import InputError
 from ...io.folder import (
     UNNAMED,
+    WITH_COSTS,
     WITH_LIMITS,
     WITH_WHOLE,
     Facts,
@@ -24,7 +25,16 @@ from ...io.folder import (
     tensor,
     write_folder,
 )
-from ..plans import Limit, Plan, limit_names, refuse_limits, turned, with_limits
+from ..plans import (
+    COLUMNS,
+    GivenCosts,
+    Limit,
+    Plan,
+    limit_names,
+    refuse_limits,
+    turned,
+    with_limits,
+)
 from ..tables import Bad, Feature, FeatureMap, Table, TableFile
 from ..tables.dates import PARTS
 from ..tables.names import plain_name
@@ -75,6 +85,8 @@ class FittedModel:
     learned: dict[str, np.ndarray] | None = None
     """Arrays of the `LimitModel` of the `limits` that are learned, which come last; None where none
     are."""
+    given: GivenCosts | None = None
+    """What was known of the costs beforehand: `costs` keeps to it."""
 
     def __post_init__(self) -> None:
         if self.plan.problem.n_instances is not None:
@@ -104,7 +116,15 @@ class FittedModel:
         if self.kind == "quadratic":
             i, j = np.triu_indices(Z.shape[1])
             Z = np.hstack([Z, Z[:, i] * Z[:, j]])
-        return Z @ self.coef.T + self.intercept
+        costs = Z @ self.coef.T + self.intercept
+        return costs if self.given is None else self.given.within(costs)
+
+    def beyond(self, Z: np.ndarray) -> int:
+        """How many contexts (B, d) have a cost that `costs` brings back to a given limit."""
+        if self.given is None:
+            return 0
+        free = replace(self, given=None).costs(Z)
+        return int((self.given.within(free) != free).any(axis=1).sum())
 
     def read_contexts(self, file: TableFile, bad: Bad | None = None) -> tuple[np.ndarray, Table]:
         """(B, d) encoded contexts of a table, and the table; rows that cannot be read are refused,
@@ -161,9 +181,19 @@ def save_model(model: FittedModel, folder: str | os.PathLike[str]) -> Path:
             tensors["samples.limits"] = model.samples.limits
     if model.learned is not None:
         tensors |= {f"limits.{name}": array for name, array in model.learned.items()}
-    version = WITH_LIMITS if model.limits else 1
-    write_folder(place, index, tensors, version=WITH_WHOLE if model.plan.is_whole else version)
+    if model.given is not None:
+        tensors |= {f"given.{name}": getattr(model.given, name) for name in (*COLUMNS, "group")}
+    write_folder(place, index, tensors, version=_version(model))
     return place
+
+
+def _version(model: FittedModel) -> int:
+    """The oldest version whose readers decide as this model does."""
+    if model.plan.is_whole:
+        return WITH_WHOLE
+    if model.given is not None:
+        return WITH_COSTS
+    return WITH_LIMITS if model.limits else 1
 
 
 def load_model(folder: str | os.PathLike[str]) -> FittedModel:
@@ -207,6 +237,7 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
         limits,
         kind,
         _learned(tensors, limits, shape[1]),
+        _given(facts, tensors, shape[0]),
     )
 
 
@@ -271,7 +302,7 @@ def _samples(
 def _limits(facts: Facts, plan: Plan, features: FeatureMap) -> tuple[Limit, ...]:
     """The limits of a model; one of the version that is for them has some."""
     version, has_limits = facts.get("version", int), facts.has("limits")
-    if version != WITH_WHOLE and has_limits != (version >= WITH_LIMITS):
+    if version < WITH_WHOLE and has_limits != (version >= WITH_LIMITS):
         raise InputError(
             f"{facts.where}: a model of version {WITH_LIMITS} has 'limits', and version 1 has none."
         )
@@ -296,6 +327,19 @@ def _learned(tensors: Tensors, limits: tuple[Limit, ...], d: int) -> dict[str, n
     tensor(tensors, "limits.coef", (count, d))
     tensor(tensors, "limits.intercept", (count,))
     return {k.removeprefix("limits."): v for k, v in tensors.items() if k.startswith("limits.")}
+
+
+def _given(facts: Facts, tensors: Tensors, n: int) -> GivenCosts | None:
+    """What was given of the costs; a model of the version that is for it has some."""
+    if facts.get("version", int) != WITH_COSTS:
+        return None
+    known, lower, upper = (tensor(tensors, f"given.{name}", (n,)) for name in COLUMNS)
+    group = tensor(tensors, "given.group", (n,), "i")
+    if not ((group >= 0) & (group <= np.arange(n))).all() or (group[group] != group).any():
+        raise InputError("The tensor 'given.group' must name the first variable of each group.")
+    if np.isinf(known).any() or not (lower <= upper).all() or not np.isnan(known).any():
+        raise InputError("The given costs of the model must be finite, and their limits in order.")
+    return GivenCosts(known, lower, upper, group)
 
 
 def _limit(facts: Facts, names: dict[str, list[tuple[str, int]]]) -> Limit:

@@ -125,8 +125,8 @@ class Column:
         if "%" in usual and not rare and self.bare > 0:
             self.faults |= dict.fromkeys(
                 self._units[usual],
-                f"some numbers of the column have {usual} and {self.bare:,} have none: is 0.5 "
-                "half, or half a per cent? Write it everywhere or nowhere.",
+                f"some numbers of the column have {usual} and {self.bare:,} have none: does 0.5 "
+                f"mean one half, or half a percent? Write the unit in every cell or in none.",
             )
         self.unit = "" if rare else usual
 

@@ -12,6 +12,7 @@ Letters: B worlds, S states, A actions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,73 @@ def policy_of(occupancy: Any, n_actions: int) -> np.ndarray:
     visits = mu.sum(axis=2, keepdims=True)
     seen = visits > 1e-12 * visits.max(initial=1.0)
     return np.where(seen, mu / np.where(seen, visits, 1.0), 1.0 / n_actions)
+
+
+def sampled_behavior(
+    problem: LinearProgram, trajectories: Sequence[Sequence[Any]], n_actions: int, discount: float
+) -> tuple[LinearProgram, np.ndarray]:
+    """What trajectories reveal of a policy, as decisions to learn from.
+
+    Counts of a few trajectories are no occupancy measure: chance breaks the balance of arrivals and
+    departures. The nearest measure that keeps it takes several actions in nearly every state, and
+    so claims that they are equally good. Here the balance is what was counted: the same rows and
+    costs, with the right-hand sides that the counts have. In a state that was visited the most
+    frequent action must be a best one; a state that was not visited reveals nothing, and may be
+    worth anything up to its best action.
+
+    Parameters
+    ----------
+    problem : LinearProgram
+        Of `markov_decision_process`, of B worlds or one that all groups of trajectories share.
+    trajectories : sequence of B sequences of (T, 2) int arrays
+        For each world its trajectories: state and action of each step, of any lengths.
+    n_actions : int
+        A.
+    discount : float
+        As that of the problem; weighs early steps more.
+
+    Returns
+    -------
+    problem : LinearProgram
+        Of these B samples, for `OptimalitySet` or as the problem of an estimator; predict with the
+        original one: `predict(Z, problem=...)`.
+    decisions : (B, S A) array
+        Mean discounted visits, all under the most frequent action of their state.
+    """
+    A, gamma, size = positive_int(n_actions, "n_actions"), _discount(discount), problem.n_variables
+    if problem.n_instances not in (None, len(trajectories)):
+        raise ShapeError(
+            f"`trajectories` must have one group for each of the {problem.n_instances} worlds; got "
+            f"{len(trajectories)}."
+        )
+    decisions = np.zeros((len(trajectories), size))
+    for b, group in enumerate(trajectories):
+        counts = np.zeros((size // A, A))
+        for k, steps in enumerate(group):
+            s, a = _steps(steps, size // A, A, f"`trajectories[{b}][{k}]`")
+            np.add.at(counts, (s, a), gamma ** np.arange(len(s)) / len(group))
+        seen = np.flatnonzero(counts.any(axis=1))
+        usual = np.zeros_like(counts)
+        usual[seen, counts[seen].argmax(axis=1)] = counts[seen].sum(axis=1)
+        decisions[b] = usual.ravel()
+    return LinearProgram(problem.A_eq, problem.eq_rows.times(decisions)), decisions
+
+
+def _steps(steps: Any, S: int, A: int, name: str) -> np.ndarray:
+    """(2, T) states and actions of one trajectory."""
+    array = np.asarray(steps)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise ShapeError(
+            f"{name} must be a (T, 2) array of whole numbers, state and action of each step; got "
+            f"shape {array.shape} of {array.dtype}."
+        )
+    if array.size and not ((array >= 0) & (array < [S, A])).all():
+        bad = int(np.flatnonzero(((array < 0) | (array >= [S, A])).any(axis=1))[0])
+        raise InputError(
+            f"{name} must have states 0 to {S - 1} and actions 0 to {A - 1}; got "
+            f"{array[bad].tolist()} in step {bad}."
+        )
+    return array.T
 
 
 def grid_world(blocked: Any, slip: float = 0.0) -> np.ndarray:

@@ -94,9 +94,9 @@ def _beside(results: list[dict[str, Any]]) -> Table:
         )
     headings = [
         "data", "loss", "POCS iterations", "gap", "projections", "L-BFGS, same gap",
-        "times fewer", "POCS, s", "over L-BFGS to the end",
+        "times fewer", "POCS, s", "POCS over L-BFGS, time to the end",
     ]  # fmt: skip
-    return Table("POCS beside it", headings, rows, 2)
+    return Table("Compared with POCS", headings, rows, 2)
 
 
 def _levels(results: list[dict[str, Any]]) -> Table:

@@ -105,7 +105,8 @@ def _words(results: Results, noisy: list[str], content: dict[str, Any]) -> str:
 **Finding.** On noisy decisions the default of `InverseRegressor` is level with the perturbed
 Fenchel-Young loss (PFYL): {mean:+.2f} points of regret on average over {len(noisy)} settings, at
 worst {gaps[worst].mean():+.2f} ({worst}). Choosing the features matters more than the loss. On
-exact decisions: {_on_exact(results)}.
+exact decisions, the difference of its decision loss (below 0: ours is better):
+{_on_exact(results)}.
 
 Noisy paths: shortest paths on the right-down 5x5 grid. Costs are a power of a hidden linear
 function of five features, times uniform noise in [0.5, 1.5] for every edge of every sample
@@ -129,10 +130,10 @@ def _on_exact(results: Results) -> str:
     told = []
     for setting in dict.fromkeys(row["setting"] for row in results if row["kind"] != "noisy"):
         each = [
-            f"{_difference(gap(results, setting, n.OURS, rival, 'decision_loss'))} less {rival}"
+            f"{_difference(gap(results, setting, n.OURS, rival, 'decision_loss'))} from {rival}"
             for rival in (n.POCS, n.PFYL)
         ]
-        told.append(f"{setting}, decision loss {' and '.join(each)}")
+        told.append(f"{setting}: {' and '.join(each)}")
     return "; ".join(told)
 
 
