@@ -128,7 +128,7 @@ class GivenCosts:
 def _whose(at: np.ndarray, names: Sequence[str]) -> str:
     if len(at) == len(names):
         return "all"
-    return listed([names[j] for j in at], 3) if len(at) <= 3 else f"{len(at):,}"
+    return listed([names[int(j)] for j in at], 3) if len(at) <= 3 else f"{len(at):,}"
 
 
 def _limits(low: float, high: float) -> str:
