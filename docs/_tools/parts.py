@@ -32,6 +32,7 @@ PARTS = {
     "excess_samples.md": lambda: results.excess_risk("samples"),
     "excess_steps.md": lambda: results.excess_risk("steps"),
     "audit.md": results.audit,
+    "mom_bases.md": results.mom_bases,
     "paper_route.md": results.paper_route,
     "scale.md": results.scale_table,
     "netlib.md": results.netlib_sentence,

@@ -128,6 +128,24 @@ def audit() -> str:
     return table(["problem", "method", "audit", "here"], rows, 2)
 
 
+def mom_bases() -> str:
+    """What MOM reaches with several bases that are all optimal under the true costs."""
+    by_choice: dict[str, dict[str, dict]] = {}
+    for row in load("synthetic/mom_bases")["rows"]:
+        by_choice.setdefault(row["multipliers"], {})[row["optimizer"]] = row
+    rows = [
+        (
+            name,
+            *(
+                f"{row[by]['test_estimate']:.2f} ± {row[by]['error']:.2f}"
+                for by in ("armijo", "adam")
+            ),
+        )
+        for name, row in by_choice.items()
+    ]
+    return table(["basis from the multipliers of", "MOM, Armijo", "MOM, Adam"], rows, 1)
+
+
 def paper_route() -> str:
     """Seconds of an epoch through CVXPY and through ours, by dimension and by samples."""
     rows = [
