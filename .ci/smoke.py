@@ -82,7 +82,7 @@ for epoch in range(20):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        values.append(float(loss))
+        values.append(loss.item())
 assert np.mean(values[-7:]) < 0.5 * np.mean(values[:7])
 """
 

@@ -279,7 +279,7 @@ def test_explain_says_of_which_fit_intervals_are_and_what_is_removed(shop, capsy
     assert "nearly always used up" in said
     assert "own worth cannot be learned. It has been removed from every value" in said
     assert "The refits have a ridge of" in said
-    assert "the model's own, 0.01, pulls coefficients toward 0" in said
+    assert "the model's own, 0.01, shrinks coefficients by as much as they are uncertain" in said
     assert "the most sensitive tenth changes at" in said
     shop.write("c.csv", ["day", "oil", "orders"], shop.contexts()[:60])
     shop.days = shop.days[:60]

@@ -328,4 +328,6 @@ def test_limits_are_told_to_people_and_to_machines(folder, tmp_path, capsys):
         assert main([*call, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["limits"] == named
         assert main(call) == 0
-        assert "Limits of every sample its own: total from the column orders" in words(capsys)
+        said = words(capsys)
+        assert "Limits total from the column orders, protein" in said
+        assert "read for each sample. The model does not learn from these columns" in said

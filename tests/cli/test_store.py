@@ -82,7 +82,7 @@ def test_a_model_of_the_first_version_is_still_read():
 
 HOSTILE = {
     "another format": (lambda index: index.update(format="pickle"), "something else"),
-    "a later version": (lambda index: index.update(version=5), "version 5.*reads 1 to 4"),
+    "a later version": (lambda index: index.update(version=6), "version 6.*reads 1 to 5"),
     "whole without variables": (lambda index: index.update(version=4), "has whole variables"),
     "one of Python's": (lambda index: index.update(version=3), "saved in Python without names"),
     "a version that is true": (lambda index: index.update(version=True), "version True"),
@@ -111,19 +111,19 @@ HOSTILE = {
         lambda index: index["problem"].update(
             catalogue="assignment(n_workers=90000, n_tasks=90000)"
         ),
-        "larger than can be meant",
+        "too large to be intended",
     ),
     "a node that does": (
         lambda index: index["problem"].update(
             catalogue="shortest_path([[0, 1], [1, 3000000000]], source=0, target=1)"
         ),
-        "more than can be meant",
+        "too many to be intended",
     ),
     "nodes that do": (
         lambda index: index["problem"].update(
             catalogue="shortest_path([[0, 1]], source=0, target=1, n_nodes=3000000000)"
         ),
-        "more than can be meant",
+        "too many to be intended",
     ),
     "an endless capacity": (
         lambda index: index["problem"].update(catalogue=f"knapsack([1], 1{'0' * 400})"),

@@ -89,7 +89,7 @@ def test_the_doctor_says_what_will_be_learned(crew, capsys):
     assert told["whole"] == 28
     found = {finding["code"]: finding for finding in told["findings"]}
     assert "28 of 28 variables must be whole numbers" in found["whole"]["what"]
-    assert "the best of all whole ones" in found["whole"]["what"]
+    assert "each decision is the best whole one" in found["whole"]["what"]
     assert found["whole"]["details"]["not_a_corner"] > 0
     assert "not-a-vertex" not in found
 
@@ -107,7 +107,7 @@ def test_a_relaxed_model_says_so_wherever_it_is_used(crew, relaxed, capsys):
     assert "was fitted to the relaxation" in words(capsys)
     tables = files(crew.folder)[2:]
     assert main(["explain", str(relaxed), *tables, "--rounds", "0"]) == 0
-    assert "which --relax leaves aside" in words(capsys)
+    assert "which --relax ignores" in words(capsys)
 
 
 def test_explain_withholds_intervals_and_shows_ranges(crew, fitted, capsys):
