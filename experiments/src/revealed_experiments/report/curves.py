@@ -24,9 +24,14 @@ SCALES = {"relative_regret": 100.0, "optimal": 100.0, "exact": 100.0}
 SPLITS = ("train", "test")
 LOG_FROM = 8.0
 """Ratio of the largest to the least final value from which a logarithmic axis serves better."""
+SHORT_RANGE = 5e3
+"""Ratio of the ends of a logarithmic axis up to which 2 and 5 are labeled too."""
 MOST_POINTS = 80
+MOST_BANDS = 10
+"""Methods up to which every curve has its band; of more, only ours have."""
 CAPTION = (
-    "Mean over seeds; the band is one standard deviation to either side. Dashed: needs true costs. "
+    "Mean over seeds; the band is one standard deviation to either side (of ours only, where there "
+    "are many methods). Dashed: needs true costs. "
     "Curves that start above a panel are cut off, and panels differ in scale. Press a method to "
     "bring it out."
 )
@@ -117,7 +122,7 @@ def _drawer(curves: Sequence[Curve], view: _View):
             low, high = curve.mean - curve.sd, curve.mean + curve.sd
             if view.log:
                 low = np.maximum(low, view.low)
-            if curve.sd.any():
+            if curve.sd.any() and (style.ours or len(curves) <= MOST_BANDS):
                 axis.fill_between(
                     curve.epochs, low, high, color=style.color, alpha=0.16 if style.ours else 0.06,
                     lw=0, zorder=style.layer - 1, gid=series(style, "band"),
@@ -129,8 +134,9 @@ def _drawer(curves: Sequence[Curve], view: _View):
             )  # fmt: skip
         if view.log:
             axis.set_yscale("log")
-            plain_log_ticks(axis)
         axis.set_ylim(view.low, view.high)
+        if view.log:
+            plain_log_ticks(axis)
         axis.margins(x=0.01)
         axis.set_xlabel("epoch")
         axis.xaxis.get_major_locator().set_params(integer=True)
@@ -140,10 +146,20 @@ def _drawer(curves: Sequence[Curve], view: _View):
 
 
 def plain_log_ticks(axis: Any, which: str = "y") -> None:
-    """0.1, 1, 10 rather than powers, and a few between them where the range is short."""
+    """0.1, 1, 10 rather than powers: with 2 and 5 where the range is short, and every second or
+    third decade where it is long. Call it when the limits of the axis are set."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     line = axis.yaxis if which == "y" else axis.xaxis
-    line.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
-    line.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    low, high = sorted(axis.get_ylim() if which == "y" else axis.get_xlim())
+    short = high < SHORT_RANGE * low
+    line.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short else (1.0,), numticks=9))
+    line.set_major_formatter(FuncFormatter(lambda value, _: _plain(value, short)))
     line.set_minor_formatter(NullFormatter())
+
+
+def _plain(value: float, short: bool) -> str:
+    if short or 1e-3 < value < 1e3:
+        return f"{value:g}"
+    power = str(round(math.log10(value))).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{power}"

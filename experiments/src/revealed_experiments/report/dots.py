@@ -59,12 +59,13 @@ def dots_panel(
     def draw(axis: Any) -> None:
         if log:
             axis.set_xscale("log")
-            plain_log_ticks(axis, "x")
         for row, (entry, v) in enumerate(found):
             _draw_row(axis, row, entry, v, summary(v))
         if zero_line:
             axis.axvline(0, color=NEUTRAL, lw=1.2, zorder=2)
-        elif not log:
+        if log:
+            plain_log_ticks(axis, "x")
+        elif not zero_line:
             axis.set_xlim(0, axis.get_xlim()[1] if any(v.any() for _, v in found) else 1)
         axis.set_ylim(len(found) - 0.4, -0.6)
         axis.set_yticks(range(len(found)), [tidy(entry.label) for entry, _ in found])

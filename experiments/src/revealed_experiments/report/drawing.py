@@ -48,7 +48,7 @@ SETTINGS: dict[str, Any] = {
     "legend.frameon": False,
     "path.simplify_threshold": 0.25,
 }
-BOTTOM, TOP, RIGHT, LEGEND_WIDTH = 0.5, 0.35, 0.12, 2.2  # inches
+BOTTOM, TOP, RIGHT, LEGEND_WIDTH = 0.5, 0.35, 0.12, 2.45  # inches
 _SERIES = re.compile(r'id="series:([a-z0-9-]+):([a-z]+)"')
 
 
@@ -111,7 +111,7 @@ class Gallery:
 _NOTHING: dict[str, Any] = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
-def tidy(label: str, longest: int = 26) -> str:
+def tidy(label: str, longest: int = 28) -> str:
     """A label that fits into a figure: one line, not too long, nothing that cannot be drawn."""
     line = " ".join(printable(label).split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 INK, SOFT, RULE = "#1c1e21", "#5d636b", "#d5d8dc"
 NEUTRAL, PAPER = "#767c84", "#ffffff"
 
-# By the power of the distance; POCS and the smoothed loss have their own.
+# By the power of the distance; POCS, L-BFGS (our estimator) and the smoothed loss have their own.
 OURS = {
     "2": "#0067b1",
     "pocs": "#062f62",
+    "lbfgs": "#00017e",
     "1": "#2591d3",
     "huber": "#5b57c7",
     "smoothed": "#2086a5",
@@ -51,6 +52,7 @@ DARK = {
     PAPER: "#14171b",
     "#0067b1": "#58b0ff",
     "#062f62": "#b9dcff",
+    "#00017e": "#4148f8",
     "#2591d3": "#2c8be0",
     "#5b57c7": "#8470f5",
     "#2086a5": "#45c9fa",

@@ -9,7 +9,7 @@ from ...bench.synthetic.experiments import PAPER_SEEDS, PAPER_SIZES, PARTS, SMOO
 from ..drawing import Gallery
 from ..elements import Html, join, paragraph
 from ..study import Study
-from ..tables import Column, Row, SortTable
+from ..tables import Cell, Column, Row, SortTable
 
 TITLE = "Departures from the paper"
 PICTURES = (
@@ -61,13 +61,16 @@ def build(study: Study, gallery: Gallery) -> Html | None:
     """What was run and how it departs: nowhere on synthetic data, in a few points on pictures."""
     experiment = study.folder.sweep.get("experiment")
     if experiment == "synthetic":
-        rows = [Row([*row, "none"]) for row in _protocol()]
+        rows = [
+            Row([what, Cell(protocol, class_="words"), "none"]) for what, protocol in _protocol()
+        ]
         heads = [Column("what"), Column("protocol"), Column("departure")]
         return join([SortTable("Protocol of appendix C", heads, rows).markup(), paragraph(BESIDE)])
     if experiment != "vision":
         return None
     columns = [Column("what"), Column("paper"), Column("here")]
-    table = SortTable("Departures", columns, [Row(row) for row in PICTURES])
+    rows = [Row([what, *(Cell(each, class_="words") for each in both)]) for what, *both in PICTURES]
+    table = SortTable("Departures", columns, rows)
     words = (
         "What was asked of the runs that are not here (the original maps, the paper's network) is "
         "open, not decided."
