@@ -22,6 +22,9 @@ def show_outputs(app: Any, docname: str, source: list[str]) -> None:
 
 def played(text: str, name: str) -> str:
     """The page with outputs; its blocks run one after the other in one namespace."""
+    import matplotlib.pyplot as plt
+
+    plt.close("all")  # pictures are those of the page's own blocks
     names: dict[str, Any] = {"__name__": name}
     parts, end = [], 0
     for number, block in enumerate(BLOCK.finditer(text)):
