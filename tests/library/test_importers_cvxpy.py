@@ -1,5 +1,7 @@
 """CVXPY problems: the imported one has the same optimal value and decisions at every parameter."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -200,6 +202,20 @@ def test_integers_are_relaxed_with_a_warning():
         model = rv.from_cvxpy(cp.Problem(objective, [cp.sum(x) + z <= 2.5, z >= 0]), c)
     np.testing.assert_array_equal(model.problem.ub, [1, 1, 1, np.inf])
     assert model.integer.all()
+
+
+def test_whole_decisions_are_the_best_of_all_that_can_be_listed():
+    x, z = cp.Variable(3, name="x", boolean=True), cp.Variable(name="z", integer=True)
+    c = cp.Parameter(4, name="c")
+    rows = [2 * cp.sum(x) + 3 * z <= 5.5, z >= -1, x[0] + z <= 1]
+    with pytest.warns(RelaxationWarning):
+        model = rv.from_cvxpy(cp.Problem(cp.Maximize(c @ cp.hstack([x, z])), rows), c)
+    values = np.random.default_rng(0).normal(size=(20, 4))
+    answer = model.integer_problem.solve(model.form.costs(values))
+    every = [np.array(point, float) for point in product((0, 1), (0, 1), (0, 1), (-1, 0, 1, 2))]
+    allowed = [p for p in every if 2 * p[:3].sum() + 3 * p[3] <= 5.5 and p[0] + p[3] <= 1]
+    assert answer.optimal.all()
+    np.testing.assert_allclose(-answer.objective, (values @ np.array(allowed).T).max(axis=1))
 
 
 def test_decisions_by_name_and_infeasible_ones():

@@ -107,6 +107,18 @@ def test_integers_are_relaxed_with_a_warning():
     assert model.integer.tolist() == [True, False, True]
 
 
+def test_whole_decisions_are_the_best_of_all_that_can_be_listed():
+    ends = FakeModel.attributes | {"VType": ["I", "I", "I"], "RHS": [3.5, -1.0, 3.0]}
+    with pytest.warns(RelaxationWarning):
+        model = rv.from_gurobi(FakeModel(attributes=ends))
+    every = [np.array([x, 3.0 - z, z]) for x in range(4) for z in range(20)]  # y + z = 3
+    allowed = [p for p in every if p[0] + p[1] <= 3.5 and p[0] - p[2] >= -1]
+    best = max(np.array([3.0, 2.0, -2.0]) @ p for p in allowed)
+    answer = model.integer_problem.solve(model.cost[None])
+    assert answer.optimal.all()
+    np.testing.assert_allclose(model.objective(answer.x), [best + 5.0])
+
+
 @pytest.mark.parametrize(
     "changes, words",
     [

@@ -5,6 +5,7 @@ else stand-ins with the same attributes.
 """
 
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -181,6 +182,17 @@ def test_integers_are_relaxed_with_a_warning():
     knapsack.setObj([5.0, 1.0, 4.0, 1.0, 1.0])
     decision, _ = knapsack.solve()
     assert len(rv.OptimalitySet(model.problem, [decision], form=model.form)) == 1
+
+
+def test_whole_decisions_of_arrays_are_the_best_of_all_that_can_be_listed():
+    model = rv.from_pyepo(knapsack_arrays())
+    whole = rv.IntegerProgram.of(model.problem, np.ones(5, bool))
+    every = np.array(list(product((0.0, 1.0), repeat=5)))
+    allowed = every[(every @ WEIGHTS.T <= CAPACITY).all(axis=1)]
+    values = np.random.default_rng(0).uniform(size=(20, 5))
+    answer = whole.solve(model.form.costs(values))
+    assert answer.optimal.all()
+    np.testing.assert_allclose(-answer.objective, (values @ allowed.T).max(axis=1))
 
 
 def test_pyepos_own_language():

@@ -314,6 +314,8 @@ def test_a_gap_leaves_a_feasible_decision_with_a_proved_bound():
 
 
 def test_a_slow_function_has_no_answer():
+    with pytest.raises(rv.InputError, match="more than 0 seconds"):
+        rv.OracleProblem(lambda c: c, 3, time_limit=0)
     own = rv.OracleProblem(lambda c: time.sleep(30), 3, time_limit=0.05)
     assert (own.solve(np.ones((2, 3))).status == SolveStatus.LIMIT).all()
 

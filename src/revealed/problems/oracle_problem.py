@@ -115,7 +115,12 @@ class OracleProblem(IntegerProgram):
         if on_error not in ON_ERROR:
             raise InputError(f"`on_error` must be 'raise' or 'fail'; got {on_error!r}.")
         if time_limit is not None:
-            check_number(time_limit, "time_limit")
+            check_number(time_limit, "time_limit", " None sets no limit.")
+            if time_limit == 0:
+                raise InputError(
+                    "`time_limit` must be more than 0 seconds, or no call could ever answer; got "
+                    f"{time_limit!r}. None sets no limit."
+                )
         box = {"lb": _spread(lb, -np.inf, n), "ub": _spread(ub, np.inf, n)}
         super().__init__(**box, integer=integer, distance=distance)
         if rows is not None:
