@@ -157,7 +157,7 @@ def test_minimum_command(tmp_path, capsys):
         assert row["at_the_end"]["times_fewer"] > 1
     assert [line["samples"] for line in content["large"]] == [200, 400]
     assert (tmp_path / "images" / "pocs.png").stat().st_size > 10_000
-    assert "POCS beside it" in capsys.readouterr().out
+    assert "Compared with POCS" in capsys.readouterr().out
 
 
 def test_plans_of_the_minimum_mix_units():

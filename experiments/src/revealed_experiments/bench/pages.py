@@ -15,13 +15,40 @@ from .record import write_json
 from .tables import Table, show, show_targets
 
 
+class Picture(NamedTuple):
+    """A figure of matplotlib, which lies beside the page in `images`."""
+
+    name: str
+    """Of the file, such as noise.png."""
+    about: str
+    """What it shows, for those who cannot see it."""
+    draw: Callable[[], Any]
+
+    def save(self, folder: Path) -> Path:
+        """Draw it into `folder`/images."""
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+
+        path = folder / "images" / self.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure = self.draw()
+        figure.savefig(path, dpi=150)
+        plt.close(figure)
+        return path
+
+
 class Page(NamedTuple):
-    """Words and tables of a benchmark."""
+    """What a benchmark found, and after it how that was measured."""
 
     title: str
-    words: str
+    findings: str
     """Paragraphs, set apart by empty lines."""
     tables: Sequence[Table]
+    method: str = ""
+    """Paragraphs below the tables."""
+    picture: Picture | None = None
 
     def markdown(self, content: dict[str, Any]) -> str:
         """The page with its origin: from which command on which machine it comes."""
@@ -31,9 +58,25 @@ class Page(NamedTuple):
             f"({hardware['processor']}, {hardware['cores']} cores; Python {versions['python']}, "
             f"revealed {versions.get('revealed', 'from source')}). Do not edit: run it again."
         )
-        paragraphs = [_wrapped(text) for text in self.words.strip().split("\n\n")]
-        tables = [table.markdown() for table in self.tables]
-        return "\n\n".join([f"# {self.title}", *paragraphs, *tables, _wrapped(origin)]) + "\n"
+        parts = [f"# {self.title}", *_paragraphs(self.findings)]
+        if self.picture:
+            parts.append(f"![{self.picture.about}](images/{self.picture.name})")
+        parts += [table.markdown() for table in self.tables]
+        if self.method:
+            parts += ["## How it was measured", *_paragraphs(self.method)]
+        return "\n\n".join([*parts, _wrapped(origin)]) + "\n"
+
+
+def verdicts(targets: Sequence[dict[str, Any]], digits: str) -> str:
+    """What was asked for and found, a line each."""
+    return (
+        "\n".join(
+            f"- {t['name']}: {t['value']:{digits}} ({t['bound']}, "
+            f"{'holds' if t['holds'] else 'missed'})"
+            for t in targets
+        )
+        or "A smoke test: too short for any claim."
+    )
 
 
 def publish(
@@ -49,12 +92,18 @@ def publish(
     made = make_page(kept)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(made.markdown(kept), "utf-8")
+    if made.picture:
+        made.picture.save(page.parent)
     show(made.tables)
     show_targets(kept["targets"])
     for note in kept.get("notes", ()):
         print(note)
     print(f"written to {out} and {page}")
     return 0 if all(target["holds"] for target in kept["targets"]) else 1
+
+
+def _paragraphs(words: str) -> list[str]:
+    return [_wrapped(text) for text in words.strip().split("\n\n")]
 
 
 def _wrapped(paragraph: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from revealed.cli.commands.options import positive
 
-from ..pages import Page, publish
+from ..pages import Page, publish, verdicts
 from ..record import surroundings
 from ..tables import Table, target
 
@@ -65,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
 
 def make_page(content: dict[str, Any]) -> Page:
     """What is shown of a run that is kept."""
-    return Page("Time for an epoch", _words(content), make_tables(content["rows"]))
+    findings = verdicts(content["targets"], ".2g")
+    return Page("Time for an epoch", findings, make_tables(content["rows"]), _method(content))
 
 
 def _measure(args: argparse.Namespace, partner: Any, rounds: int, epochs: int) -> list[Any]:
@@ -191,12 +192,8 @@ def _table(row: dict[str, Any]) -> Table:
     return Table(title, headings, lines, 2, " ".join(notes))
 
 
-def _words(content: dict[str, Any]) -> str:
+def _method(content: dict[str, Any]) -> str:
     settings, batch = content["settings"], content["rows"][0]["batch_size"]
-    told = "\n".join(
-        f"- {t['name']}: {t['value']:.2g} ({t['bound']}, {'holds' if t['holds'] else 'missed'})"
-        for t in content["targets"]
-    )
     return f"""
 A linear model trained with Adam on batches of {batch}: the median time of an epoch, and that of
 the first, when nothing is warm. All methods start from the same model and take turns,
@@ -210,8 +207,6 @@ loop" the same without it, as one would write it by hand. "of ours" is the time 
 fastest form of ours.
 
 {_pyepo_words(content)}
-
-{told or "A smoke test: too short for any claim."}
 """
 
 

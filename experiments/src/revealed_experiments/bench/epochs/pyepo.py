@@ -124,7 +124,8 @@ def run(args: argparse.Namespace) -> int:
 def make_page(content: dict[str, Any]) -> Page:
     """What is shown of a run that is kept."""
     table = make_table(content["methods"], content["settings"]["degree"])
-    return Page("The same as in PyEPO", _words(content), [table])
+    findings = _verdict(content["targets"])
+    return Page("The same as in PyEPO", findings, [table], _method(content))
 
 
 # --- training on both sides ----------------------------------------------------------------------
@@ -310,7 +311,7 @@ def _error(values: Any) -> float:
     return float(np.std(values, ddof=1) / np.sqrt(count)) if count > 1 else float("nan")
 
 
-def _words(content: dict[str, Any]) -> str:
+def _method(content: dict[str, Any]) -> str:
     settings = content["settings"]
     versions = ", ".join(f"{name} {version}" for name, version in content["pyepo"].items())
     return f"""
@@ -319,8 +320,6 @@ samples, noise 0.5, seeds {FIRST_SEED} to {FIRST_SEED + settings["seeds"] - 1}).
 same linear model starts from the same weights and sees the same batches of {BATCH} in the same
 order; Adam with step {STEP:g}, {settings["epochs"]} epochs. PyEPO runs in an environment of its own
 ({versions}), here in double precision.
-
-{_verdict(content["targets"])}
 """
 
 

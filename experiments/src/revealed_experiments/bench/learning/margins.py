@@ -79,8 +79,8 @@ def make_page(content: dict[str, Any]) -> Page:
     """What is shown of a run that is kept."""
     rows = content["rows"]
     tables = [_main_table(rows), _start_table(rows), _erm_table(rows)]
-    words = _words(rows, content["settings"]["iterations"])
-    return Page("The paper's margin table", words, tables)
+    method = _method(rows, content["settings"]["iterations"])
+    return Page("The paper's margin table", _findings(rows), tables, method)
 
 
 def _fit(data, margin: float, iterations: int, draws: int) -> Row:
@@ -247,20 +247,46 @@ def _kind(row: Row) -> str:
     return row["data"].partition("_")[0]
 
 
-def _words(rows: list[Row], iterations: int) -> str:
+def _findings(rows: list[Row]) -> str:
+    spread = max(
+        max(some) - min(some)
+        for name in dict.fromkeys(row["data"] for row in rows)
+        for measure in MEASURES[:2]
+        for some in [[row["ours"][measure] for row in rows if row["data"] == name]]
+    )
+    above = max(
+        row["ours"][measure] - row["reference"][measure]
+        for row in rows
+        if row["margin"] in TARGET_MARGINS
+        for measure in MEASURES[:2]
+    )
+    least = min(row["margin"] for row in rows)
+    worse = max(
+        row["reference"][MEASURES[1]] - row["ours"][MEASURES[1]]
+        for row in rows
+        if row["margin"] == least
+    )
+    return f"""
+**Finding.** The margin is a unit, not a tuning knob: from a start of 0, the decision losses of all
+four margins differ by at most {spread:.2g}. At margins 10 and 1 ours is at most {above:.2f} above
+the paper's own program. At {least:g} that program, which starts at random, has a test decision
+loss up to {worse:.2f} above ours.
+
+**Why all margins agree.** The costs that explain a decision with margin 10 are ten times those
+with margin 1. From a start of 0 the iterates scale along, so decisions are the same at every
+margin. The reference starts from random coefficients, whose size has to be seen against the
+margin: at 10 and 1 they are soon forgotten, at 0.01 they are still there when it stops. The
+second table starts ours at random too, and the rise at 0.01 comes back.
+"""
+
+
+def _method(rows: list[Row], iterations: int) -> str:
     by_data = {row["data"]: row["misread_by_reference"] for row in rows}
     misread = ", ".join(f"{name} {count}" for name, count in by_data.items())
     unlike = sum({row["data"]: row["states_unlike_exact"] for row in rows}.values())
     return f"""
 {iterations} POCS iterations with a linear model, from coefficients of 0, on the files of
 `{{sp,knapsack}}_seed{{0,1}}.npz`, beside the reference: {REFERENCE}.
-
-**Why all margins agree here.** The costs that explain a decision with margin 10 are ten times those
-with margin 1. From a start of 0 the iterates scale along, so decisions are the same at every
-margin: it is a unit, not a tuning knob. The reference starts from random coefficients, whose size
-has to be seen against the margin: at 10 and 1 they are soon forgotten, at 0.01 they are still there
-after {iterations} iterations. The second table starts ours at random too, and the rise at 0.01
-comes back.
 
 **Active sets.** Decisions in the files come from an interior-point solver. Entries that stand for 0
 but lie above the reference's cut of {REFERENCE_CUT:g} (training split: {misread}) make it demand a

@@ -70,7 +70,6 @@ def run(args: argparse.Namespace) -> int:
     sizes = (200, 400) if args.quick else (LARGE // 10, LARGE)
     content["large"] = [large(size) for size in sizes]
     content["targets"] = [] if args.quick else _targets(content)
-    page.draw(content["results"], args.page.parent / "images" / "pocs.png")
     return publish(content, page.make_page, args.out, args.page)
 
 

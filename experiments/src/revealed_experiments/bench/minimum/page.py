@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..pages import Page
+from ..pages import Page, Picture
 from ..tables import Table
 
 SHOWN = "not smoothed"
@@ -18,20 +17,13 @@ def make_page(content: dict[str, Any]) -> Page:
     """What is shown of a run that is kept."""
     results = content["results"]
     tables = [_fits(results), _beside(results), _levels(results), _large(content["large"])]
-    return Page("POCS and the minimum", _words(results), tables)
+    picture = Picture(
+        "pocs.png", "Gap to the minimum by projections, POCS and L-BFGS", lambda: _draw(results)
+    )
+    return Page("POCS and the minimum", _findings(results), tables, METHOD, picture)
 
 
-def _words(results: list[dict[str, Any]]) -> str:
-    ratios = [row["at_the_end"]["times_fewer"] for row in results]
-    known = [ratio for ratio in ratios if ratio]
-    slow = max(results, key=lambda row: row["pocs"]["relative_gap"])
-    return f"""
-**Finding.** Where POCS ends after thousands of iterations, L-BFGS arrives with {min(known):.0f} to
-{max(known):.0f} times fewer projections. It then goes on to a proved gap of
-{max(row["relative_gap"] for row in results):.0e} or less. POCS slows down: on the {slow["name"]}
-its loss is still {1 + slow["pocs"]["relative_gap"]:.1f} times the minimum after
-{slow["pocs"]["iterations"]:,} iterations.
-
+METHOD = """
 POCS, the paper's Algorithm 1 (`solver="pocs"`), alternates two steps: project every predicted cost
 onto the set of costs that explain its decision, then fit the model to these projections by least
 squares. For a linear model this is gradient descent with step 1 in whitened features. It never
@@ -41,14 +33,26 @@ loss, which is small in some directions, and nothing tells it how far away the m
 and from the active sets of a sample of projections, and stops when a bound from convex duality
 proves that the minimum is near ([how](guide/minimum.md)).
 
-![Gap to the minimum by projections, POCS and L-BFGS](images/pocs.png)
-
 Both minimize the same function from the same start. *Default*: smoothed, Huber's form,
 ridge 0.15 over the number of samples. *Not smoothed*: the squared distance, the paper's loss,
 with the same ridge, which makes the minimum unique and the gap provable. The feed blend and the
 factory plan are made up, with rows whose units differ by up to a factor of a million and features
 whose scales do too. The gap is the loss less a proved lower bound, over that bound. Projections of
-the fit on a tenth of the samples, with which large fits start, are counted.
+the fit on a tenth of the samples, with which large fits start, are counted. The picture shows the
+fits that are not smoothed.
+"""
+
+
+def _findings(results: list[dict[str, Any]]) -> str:
+    ratios = [row["at_the_end"]["times_fewer"] for row in results]
+    known = [ratio for ratio in ratios if ratio]
+    slow = max(results, key=lambda row: row["pocs"]["relative_gap"])
+    return f"""
+**Finding.** Where POCS ends after thousands of iterations, L-BFGS arrives with {min(known):.0f} to
+{max(known):.0f} times fewer projections. It then goes on to a proved gap of
+{max(row["relative_gap"] for row in results):.0e} or less. POCS slows down: on the {slow["name"]}
+its loss is still {1 + slow["pocs"]["relative_gap"]:.1f} times the minimum after
+{slow["pocs"]["iterations"]:,} iterations.
 """
 
 
@@ -134,11 +138,8 @@ def _large(lines: list[dict[str, Any]]) -> Table:
     return Table("Many samples: noisy 5x5 paths, default loss", headings, rows, 0)
 
 
-def draw(results: list[dict[str, Any]], path: Path) -> None:
+def _draw(results: list[dict[str, Any]]) -> Any:
     """One panel for each data set: the gap by projections, both solvers."""
-    import matplotlib
-
-    matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     shown = [row for row in results if row["objective"] == SHOWN]
@@ -164,9 +165,7 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
         axis.set_xlabel("projections")
     axes[0, 0].legend(frameon=False, fontsize=9)
     axes[0, 0].set_ylim(5e-9, None)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    return figure
 
 
 def _count(value: float | None) -> str:

@@ -101,7 +101,7 @@ def make_page(content: dict[str, Any]) -> Page:
         for part, words in PARTS.items()
         for choice, criterion in CHOICES.items()
     ]
-    return Page("Portfolios", _words(content["settings"], summary), tables)
+    return Page("Portfolios", _findings(summary), tables, _method(content["settings"], summary))
 
 
 def _with_errors(entry: dict[str, Any]) -> dict[str, Any]:
@@ -271,13 +271,17 @@ def _table(entries: list[dict[str, Any]], words: str) -> Table:
     return Table(words, headings, rows, 2, note)
 
 
-def _words(settings: dict[str, Any], summary: dict[str, dict[str, list[dict]]]) -> str:
-    folds = summary["c"]["objective"][0]["folds"]
-    readings = "\n\n".join(
+def _findings(summary: dict[str, dict[str, list[dict]]]) -> str:
+    readings = "\n".join(
         _reading(summary[part][choice], words, choice)
         for part, words in PARTS.items()
         for choice in CHOICES
     )
+    return f"{_closing(summary)}\n\nOurs beside the others, fold by fold:\n\n{readings}"
+
+
+def _method(settings: dict[str, Any], summary: dict[str, dict[str, list[dict]]]) -> str:
+    folds = summary["c"]["objective"][0]["folds"]
     return f"""
 Weekly portfolios x >= 0, sum x = 1, of {settings["source"]} ({settings["from"]} to
 {settings["to"]}), worth <c, x> - gamma/2 x^T Q x with gamma = {settings["gamma"]:g}, c in per cent
@@ -308,10 +312,6 @@ ridges, and that the bounded distance stands for ours, were settled on weeks bef
 year with the former solver, but after a run without them over all test years had been seen; noise
 of one size for all stocks, margins and Huber's form were tried on those weeks as well and did not
 help. The ridges of ours were set on the same weeks with today's solver, before this run.
-
-{readings}
-
-{_closing(summary)}
 """
 
 
@@ -360,11 +360,11 @@ def _closing(summary: dict[str, dict[str, list[dict]]]) -> str:
         if not any(beaten)
         else ""
     )
-    return f"""Weekly returns are close to unpredictable, and the best portfolio in hindsight is
-mostly luck. So no learner comes near it.{doubt} And to look like hindsight is not to earn like it:
-chosen by decision loss, ours is worth {worth[0]} and {worth[2]} in the two parts, chosen by the
-true objective {worth[1]} and {worth[3]}. A model that imitates hindsight prefers stocks that
-swing, because one of those is what hindsight picks, and pays for that in risk."""
+    return f"""**Finding.** Weekly returns are close to unpredictable, and the best portfolio in
+hindsight is mostly luck. So no learner comes near it.{doubt} And to look like hindsight is not to
+earn like it: chosen by decision loss, ours is worth {worth[0]} and {worth[2]} in the two parts,
+chosen by the true objective {worth[1]} and {worth[3]}. A model that imitates hindsight prefers
+stocks that swing, because one of those is what hindsight picks, and pays for that in risk."""
 
 
 def _command(args: argparse.Namespace) -> str:

@@ -7,7 +7,16 @@ from typing import Any
 from ..pages import Page
 from ..tables import Table
 
-WORDS = """
+FINDINGS = """
+**Finding.** Of {test:,} routes that were not learned from, ours predicts {ours[exact]:.1f}% to the
+last link and {ours[links]:.1f}% of links; the recursive logit {logit[exact]:.1f}% and
+{logit[links]:.1f}%, the shortest route by length {shortest[exact]:.1f}% and {shortest[links]:.1f}%.
+With named features only, ours and the recursive logit differ by {named[mean]:+.1f} points of exact
+routes ({named[low]:+.1f} to {named[high]:+.1f}).
+
+![Learned cost of each meter of road, and two routes]({map})
+"""
+METHOD = """
 {train:,} routes that taxi drivers took, each with its own origin and destination, teach the cost of
 {moves:,} moves between {links} road links; {test:,} other routes judge it. {ends:.0%} of these go
 between ends that some training route shares. True costs of links are unknown.
@@ -53,8 +62,6 @@ recursive logit: {recursive_wall:.0f} and {recursive_cpu:.0f}, its ridge
 {choose_recursive_wall:.0f} and {choose_recursive_cpu:.0f}. The path-size logit:
 {path_size_wall:.0f} and {path_size_cpu:.0f}. The machine had {cores} cores and a load of {load:.1f}
 from others.
-
-![Learned cost of each meter of road, and two routes]({map})
 """
 
 
@@ -62,17 +69,32 @@ def make_page(content: dict[str, Any], picture: str = "routes.png") -> Page:
     """What is shown of a run that is kept: routes predicted, the lead over each rival, the
     coefficients, the losses tried; `picture` is where the map lies, seen from the page."""
     tables = [_scores(content), _gains(content), _coefficients(content), _tried(content)]
-    return Page("Road costs from drivers' routes", _words(content, picture), tables)
+    return Page(
+        "Road costs from drivers' routes", _findings(content, picture), tables, _method(content)
+    )
 
 
-def _words(content: dict[str, Any], picture: str) -> str:
+def _findings(content: dict[str, Any], picture: str) -> str:
+    told = {
+        word: {key: 100 * content["scores"][name][key]["mean"] for key in ("exact", "links")}
+        for word, name in NAMED.items()
+    }
+    gain = content["gains"]["recursive logit, named features only"]["exact"]
+    told["named"] = {key: 100 * value for key, value in gain.items()}
+    return FINDINGS.format(test=content["data"]["test"]["routes"], map=picture, **told)
+
+
+NAMED = {"ours": "ours", "logit": "recursive logit", "shortest": "shortest by length"}
+
+
+def _method(content: dict[str, Any]) -> str:
     data, times = content["data"], content["times"]
     seconds = {
         f"{step}_{kind}": found[f"{kind}_s"]
         for step, found in times.items()
         for kind in ("wall", "cpu")
     }
-    return WORDS.format(
+    return METHOD.format(
         train=data["train"]["routes"],
         test=data["test"]["routes"],
         moves=data["moves"],
@@ -86,7 +108,6 @@ def _words(content: dict[str, Any], picture: str) -> str:
         skipped=data["train"]["skipped"] + data["test"]["skipped"],
         cores=content["hardware"]["cores"],
         load=content["hardware"]["load_before"] or 0.0,
-        map=picture,
         **seconds,
     )
 

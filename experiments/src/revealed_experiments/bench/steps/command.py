@@ -15,7 +15,7 @@ from typing import Any
 
 from revealed.cli.commands.options import positive
 
-from ..pages import Page, publish
+from ..pages import Page, publish, verdicts
 from ..record import chosen_device, surroundings, write_json
 from ..tables import Table, target
 
@@ -76,7 +76,9 @@ def run(args: argparse.Namespace) -> int:
 
 def make_page(content: dict[str, Any]) -> Page:
     """What is shown of a run that is kept."""
-    return Page("The price of regression", _words(content), [make_table(content["rows"])])
+    findings = verdicts(content["targets"], ".3f")
+    table = make_table(content["rows"])
+    return Page("The price of regression", findings, [table], _method(content))
 
 
 def _settings(args: argparse.Namespace, kind: str) -> dict[str, Any]:
@@ -159,12 +161,8 @@ def make_table(rows: list[dict[str, Any]]) -> Table:
     return Table("A training step", headings, lines, 3)
 
 
-def _words(content: dict[str, Any]) -> str:
+def _method(content: dict[str, Any]) -> str:
     settings = content["settings"]
-    told = "\n".join(
-        f"- {t['name']}: {t['value']:.3f} ({t['bound']}, {'holds' if t['holds'] else 'missed'})"
-        for t in content["targets"]
-    )
     used = {row[name] for row in content["rows"] for name in ("regime", "launches")}
     meanings = "\n".join(f"- *{name}*: {MEANINGS[name]}" for name in MEANINGS if name in used)
     return f"""
@@ -173,8 +171,6 @@ loss, gradient, Adam. Times are medians over {settings["rounds"]} passes of each
 ratio is the median of the passes' ratios.
 
 {meanings}
-
-{told or "A smoke test: too short for any claim."}
 """
 
 
