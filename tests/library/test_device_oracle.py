@@ -54,7 +54,7 @@ def one_thread():
 
 @pytest.fixture
 def as_if_on_a_gpu(monkeypatch):
-    for module in ("oracles.batch", "losses.base", "metrics.batch", "metrics.measures"):
+    for module in ("oracles.batch", "losses.base", "metrics.batch", "metrics.formulas"):
         monkeypatch.setattr(f"revealed.{module}.is_cuda", is_torch)
 
 
