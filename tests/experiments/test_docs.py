@@ -311,3 +311,15 @@ def test_tutorials_show_what_their_blocks_print_and_draw(tools, tmp_path, monkey
     assert all((DOCS / f"{name}.md").is_file() for name in played.PLAYED)
     with pytest.raises(ZeroDivisionError):
         played.played("```python\n1 / 0\n```\n", "page")
+
+
+@pytest.mark.parametrize("name", ["fit", "datasets", "metrics", "theory", "errors"])
+def test_every_public_name_is_on_an_api_page(name):
+    module = importlib.import_module(f"revealed.{name}")
+    pages = "".join(path.read_text("utf-8") for path in (DOCS / "api").glob("*.md"))
+    if f"automodule:: revealed.{name}\n" in pages:
+        return
+    told = set(re.findall(rf"revealed\.(?:{name}\.)?(\w+)$", pages, flags=re.MULTILINE))
+    protocols = {"CostModel", "Solver"}  # of those who write a model or a solver of their own
+    constants = {each for each in module.__all__ if each.isupper()}
+    assert set(module.__all__) - told - protocols - constants == set()
