@@ -132,7 +132,7 @@ def decisions(
     ax.barh(place + 0.2, made[rows], 0.38, color=PREDICTED, label="predicted")
     ax.set_yticks(place, [names[j] for j in rows])
     ax.invert_yaxis()
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
     return ax
 
 
