@@ -76,18 +76,21 @@ def _draw(parts: Parts) -> Any:
     import matplotlib.pyplot as plt
 
     shown = {LOOP: "#0067b1", PFYL: "#9f5500", SPO: "#3c8d2e"}
+    columns = min(2, len(parts))
+    lines = -(-len(parts) // columns)
     figure, axes = plt.subplots(
-        1, len(parts), figsize=(2.5 * len(parts) + 0.8, 2.2), sharey=True, squeeze=False,
+        lines, columns, figsize=(2.9 * columns + 0.9, 1.9 * lines), sharey=True, squeeze=False,
         layout="constrained",
     )  # fmt: skip
-    for axis, (name, rows) in zip(axes.flat, parts, strict=True):
+    for axis in axes.flat[len(parts) :]:
+        axis.set_visible(False)
+    for axis, (name, rows) in zip(axes.flat, parts, strict=False):
         for line, (method, color) in enumerate(shown.items()):
             each = [row["regret"] for row in rows if row["method"] == method]
             if each:
                 axis.plot(each, [line] * len(each), "|", color=color, markersize=9, alpha=0.6)
                 axis.plot(np.mean(each), line, "o", color=color, markersize=7)
-        axis.set_title(name, loc="left", fontsize=10)
-        axis.set_xlabel("regret, %")
+        axis.set_title(f"{name}: regret, %", loc="left", fontsize=10)
         axis.margins(x=0.15)
         axis.grid(axis="x", alpha=0.25, linewidth=0.6)
         axis.spines[["top", "right", "left"]].set_visible(False)
