@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -238,21 +237,19 @@ def scale_table() -> str:
         table(heads, rows, 6) + f"\nFits to Parquet files of `{content['problem']}` decisions on "
         f"{about['hardware']['cores']} cores that other work shared, so times are those of the "
         f"processor; {content['memory']} were the budget. Coefficients are compared after fits to "
-        "a relative gap of 1e-9. The million was fitted with an earlier version of the code. By "
-        f"`{about['command']}`.\n\n" + _single_evaluations(content)
+        f"a relative gap of 1e-9. {_growth(content['lines'])} By `{about['command']}`.\n\n"
+        + _price_of_a_cluster()
     )
 
 
-def _single_evaluations(content: dict[str, Any]) -> str:
-    """What reading and one evaluation take at the sizes where they were measured alone."""
-    few, many = content["single_evaluations"]
-    seconds = [statistics.median(one["evaluation_processor_seconds"]) for one in (few, many)]
+def _growth(lines: list[dict[str, Any]]) -> str:
+    """How the largest fit compares with a tenth of it."""
+    few, many = lines[-2:]
+    ratio = many["run"]["evaluation_processor_seconds"] / few["run"]["evaluation_processor_seconds"]
     return (
-        f"At {many['samples']:,} decisions reading takes {many['read_processor_seconds']:.0f} "
-        f"processor seconds, an evaluation {seconds[1]:.0f}, {seconds[1] / seconds[0]:.1f} times "
-        f"that of {few['samples']:,}; the process has {many['peak_bytes'] / 2**20:,.0f} MiB at "
-        "most. By `python -m revealed_experiments.bench.scale_plan evaluate`. A fit of that size "
-        "has not been run to its end yet.\n\n" + _price_of_a_cluster()
+        f"With {many['samples']:,} decisions an evaluation takes {ratio:.1f} times as long as with "
+        f"{few['samples']:,}; fit and proof together took {many['processor_seconds']:,.0f} "
+        f"processor seconds, in {many['run']['passes']} passes over the data."
     )
 
 
