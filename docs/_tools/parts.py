@@ -40,6 +40,7 @@ PARTS = {
     "learning.md": results.learning_table,
     "conformal.md": results.conformal_table,
     "given.md": results.given_table,
+    "first_day.md": results.first_day,
     "walks.md": results.walks_table,
     "headline.md": results.headline,
     "pages.md": results.own_pages,

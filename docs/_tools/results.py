@@ -326,6 +326,22 @@ def _lower(lines: Iterable[str]) -> Iterator[str]:
         yield f"#{line}" if line.startswith("#") and not fenced else line
 
 
+def first_day() -> str:
+    """What an installation takes, and the tour, in an environment that was bare before."""
+    content = load("first_day")
+    cold, warm = (
+        sum(each["processor_seconds"] for each in content[name].values())
+        for name in ("tour", "tour_again")
+    )
+    return (
+        f"In a bare environment of Python {content['python']} everything together takes "
+        f"{content['installed_mb']} MB. The first command that computes also compiles, once for "
+        f"this machine: the {len(content['tour'])} commands below, of which one writes files to "
+        f"try, took {cold:.0f} seconds of the processor, and {warm:.0f} when repeated; importing "
+        f"the library takes {content['import_seconds']:.2f} s. (`.ci/package`)\n"
+    )
+
+
 def given_table() -> str:
     """Regret with costs that are given beforehand, beside none."""
     content = load("given_costs")
