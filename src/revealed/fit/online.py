@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 AGAIN = 8
 """Recent samples that are looked at again, for each new one."""
+AT_ONCE = 0.2
+"""Second looks of one step, as a share of all samples before."""
+LOOKED = ("costs", "gradients", "curvatures")
 SHARE = 0.1
 """New samples of one step, as a share of all before."""
 MOST = 2048
@@ -57,8 +60,8 @@ def learn(model: Any, Z: Any, sets: Sets, job: Job, how: Streaming, tol: float) 
     stream = _Stream(model, Z, sets, job, how)
     tally = Tally()
     for part in stream.parts():
-        stream.step(part, tally)
-    stream.end()
+        stream.take(part, tally)
+    stream.end(tally)
     done = tally.result()
     history = History([{"iteration": 0, "loss": done.h + model.penalty()} | done.row()])
     history.reason = StopReason.ONE_PASS
@@ -97,40 +100,37 @@ class _Stream:
             start += size
         return found
 
-    def step(self, part: slice, tally: Tally) -> None:
-        """Take in some new samples and a second look at others, and move to the minimum of what is
-        then known."""
+    def take(self, part: slice, tally: Tally) -> None:
+        """Learn from some new samples, with second looks at others."""
         past, b = self.past, part.stop - part.start
         past.fade(self.how.forgetting**b)
         weights = self.weights[part] * self._fading(b)
         past.weight += float(weights.sum())
-        again, old = self._again(b)
+        past.looked += b
+        again, new = self._drawn(min(AGAIN * b, self._at_once())), None
         Z, sets = self.Z[part], self.sets[part]
-        new = None if self.matrix is None else Recent.of(Z, sets, weights)
-        if old is not None and new is not None:
-            both = new.then(old)
-            Z, sets, weights = both.Z, both.sets(sets), both.weights
-        features = self.model.mapped(Z)
-        costs = self.model.cost(features)
-        seen = self._look(costs, sets, tally)
-        self._count(part, costs, seen, tally)
-        curvatures = np.clip(seen.curvature, FLATTEST, 1.0)
-        if self.moments is not None:  # the fit's samples are as curved as these
-            past.curvature, self.moments = curvatures[:b].mean() * self.moments, None
-        gradients, added = seen.gradient.copy(), curvatures.copy()
-        if old is not None:
-            gradients[b:] -= old.gradients
-            gradients[b:] -= old.curvatures[:, None] * (costs[b:] - old.costs)
-            added[b:] -= old.curvatures
-        self._add(features, costs, gradients, added, weights)
-        self._move()
+        if self.matrix is not None:
+            new = Recent.of(Z, sets, weights)
+            if again.size:
+                both = new.then(past.recent.take(again))  # pyright: ignore
+                Z, sets, weights = both.Z, both.sets(sets), both.weights
+        looked = self._learn(Z, sets, weights, again, tally)
+        self._count(part, looked, tally)
         if new is not None:
-            looked = {"costs": costs, "gradients": seen.gradient, "curvatures": curvatures}
-            self._keep(new, again, looked)
+            self._keep(replace(new, **{name: looked[name][:b] for name in LOOKED}))
 
-    def end(self) -> None:
-        """Leave with the model what it has learned besides its weights."""
-        self.model.linear.past = self.past
+    def end(self, tally: Tally) -> None:
+        """Look again at all samples at hand where many came, and leave with the model what it has
+        learned besides its weights."""
+        past = self.past
+        if len(self.Z) > 1 and past.recent is not None:
+            order = self._drawn(len(past.recent))
+            for some in np.array_split(order, -(-len(order) // self._at_once())):
+                old = past.recent.take(some)
+                self._learn(old.Z, old.sets(self.sets), old.weights, some, tally)
+        if past.recent is not None:
+            past.recent = past.recent.take(slice(-self.how.recent, None))
+        self.model.linear.past = past
 
     # --- before the first step -------------------------------------------------------------------
 
@@ -202,14 +202,40 @@ class _Stream:
         """What samples count after those that come later."""
         return self.how.forgetting ** np.arange(size - 1.0, -1.0, -1.0)
 
-    def _again(self, b: int) -> tuple[np.ndarray, Recent | None]:
-        """Recent samples to look at again: their numbers, and what is kept of them."""
-        recent = self.past.recent
-        if recent is None:
-            return np.zeros(0, int), None
+    def _at_once(self) -> int:
+        """Second looks in one step: with more, steps along curved directions go too far."""
+        return max(1, int(AT_ONCE * self.past.weight))
+
+    def _drawn(self, count: int) -> np.ndarray:
+        """Numbers of `count` recent samples, or of all that there are."""
+        size = 0 if self.past.recent is None else len(self.past.recent)
         rng = np.random.default_rng([self.job.loss.seed, self.past.turn, 1])
-        again = rng.choice(len(recent), min(AGAIN * b, len(recent)), replace=False)
-        return again, recent.take(again)
+        return rng.permutation(size)[:count]
+
+    def _learn(
+        self, Z: Any, sets: Any, weights: np.ndarray, again: np.ndarray, tally: Tally
+    ) -> dict[str, np.ndarray]:
+        """Look at samples, the last ones of which are those recent ones with the numbers `again`,
+        and move to the minimum of what is then known. Returns what was seen."""
+        past, b = self.past, len(weights) - len(again)
+        features = self.model.mapped(Z)
+        costs = self.model.cost(features)
+        seen = self._look(costs, sets, tally)
+        curvatures = np.clip(seen.curvature, FLATTEST, 1.0)
+        if self.moments is not None:  # the samples of the fit are as curved as these
+            past.curvature, self.moments = curvatures.mean() * self.moments, None
+        gradients, added = seen.gradient.copy(), curvatures.copy()
+        looked = {"costs": costs, "gradients": seen.gradient, "curvatures": curvatures}
+        if again.size:
+            assert past.recent is not None, "`again` are numbers of its samples"
+            old = past.recent.take(again)
+            gradients[b:] -= old.gradients
+            gradients[b:] -= old.curvatures[:, None] * (costs[b:] - old.costs)
+            added[b:] -= old.curvatures
+            past.recent = past.recent.seen(again, **{k: v[b:] for k, v in looked.items()})
+        self._add(features, costs, gradients, added, weights)
+        self._move()
+        return looked | seen._asdict()
 
     def _look(self, costs: np.ndarray, sets: Sets, tally: Tally) -> Measured:
         """The losses at these costs, under draws that were not seen before."""
@@ -221,16 +247,13 @@ class _Stream:
         tally.projecting += time.perf_counter() - before
         return found
 
-    def _count(self, part: slice, costs: np.ndarray, seen: Measured, tally: Tally) -> None:
-        """Note how far the new samples were from their sets."""
-        b, known = part.stop - part.start, max(0, self.told - part.start)
-        self.past.looked += b
-        if known >= b:
-            return
-        some = slice(known, b)
-        size = length_of(costs[some], np.asarray(self.sets.margins)[part][some])
-        own = Measured(*(array[some] for array in seen))
-        tally.add(own, size, self.weights[part][some], own.value)
+    def _count(self, part: slice, looked: dict[str, np.ndarray], tally: Tally) -> None:
+        """Note how far new samples were from their sets; those before `told` are known."""
+        some = slice(max(0, self.told - part.start), part.stop - part.start)
+        if some.start < some.stop:
+            size = length_of(looked["costs"][some], np.asarray(self.sets.margins)[part][some])
+            own = Measured(*(looked[name][some] for name in Measured._fields))
+            tally.add(own, size, self.weights[part][some], own.value)
 
     def _add(
         self,
@@ -265,13 +288,10 @@ class _Stream:
             linear.intercept += step[:, d] - step[:, :d] @ past.center
         past.move(step)
 
-    def _keep(self, new: Recent, again: np.ndarray, looked: dict[str, np.ndarray]) -> None:
-        b, recent = len(new), self.past.recent
-        new = replace(new, **{name: array[:b] for name, array in looked.items()})
-        if recent is not None:
-            later = {name: array[b:] for name, array in looked.items()}
-            new = recent.seen(again, **later).then(new)
-        self.past.recent = new.take(slice(-self.how.recent, None))
+    def _keep(self, new: Recent) -> None:
+        recent = self.past.recent
+        new = new if recent is None else recent.then(new)
+        self.past.recent = new.take(slice(-self.how.recent - min(len(self.Z), MOST), None))
 
 
 def solved(matrix: np.ndarray, lines: np.ndarray) -> np.ndarray:
