@@ -43,6 +43,9 @@ from .prediction import Predictor, cost_form, cost_units, filled_up, in_scale
 from .solvers import LBFGS, Job, Solver, as_solver
 from .storing import save_estimator
 
+LATEST = 1000
+"""Rows of the history that `partial_fit` keeps: a stream may have no end."""
+
 
 class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
     """Learns costs c = f(z) under which observed decisions are optimal, then decides like them.
@@ -117,7 +120,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     history_ : History
-        One row for each iteration: h, distances, seconds.
+        One row for each iteration: h, distances, seconds. Of calls of `partial_fit` the last 1,000.
     certificate_ : Certificate
         The loss reached, a bound on its minimum (`gap`), and how well decisions are explained;
         print it. A fit that did not converge also gives scikit-learn's ConvergenceWarning.
@@ -293,9 +296,10 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         new = solver.update(ours, Z, sets, job)
         if job.prior is not None:
             self.ridge_ = ours.ridge
-        before = [] if first else self.history_.rows
-        rows = [row | {"iteration": len(before) + k} for k, row in enumerate(new.rows)]
-        history = History(before + rows)
+        before = [] if first or self.history_ is None else self.history_.rows
+        start = before[-1]["iteration"] + 1 if before else 0
+        rows = [row | {"iteration": start + k} for k, row in enumerate(new.rows)]
+        history = History((before + rows)[-LATEST:])
         history.reason, history.certificate = new.reason, new.certificate
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         return self._keep(ours, sets, history)
