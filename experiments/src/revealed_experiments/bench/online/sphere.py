@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 import revealed as rv
-from revealed.fit import LBFGS, LinearModel
+from revealed.fit import LinearModel
 
 CLOUD = 10_000
 """Points for each dimension that cutting planes begin with."""
@@ -94,10 +94,10 @@ class CuttingPlanes:
 class Ours:
     """`InverseRegressor.partial_fit`, one decision at a time."""
 
-    def __init__(self, n: int, **settings: Any) -> None:
+    def __init__(self, n: int) -> None:
         self.problem = rv.LinearProgram(lb=np.array([-1.0]), ub=np.array([1.0]))
         model = LinearModel(fit_intercept=False)
-        self.est = rv.InverseRegressor(self.problem, model=model, threads=1, **settings)
+        self.est = rv.InverseRegressor(self.problem, model=model, threads=1)
         self.n, self.fitted = n, False
 
     def guess(self) -> np.ndarray:
@@ -110,7 +110,6 @@ class Ours:
 
 LEARNERS: dict[str, Callable[[int, int, np.random.Generator], Learner]] = {
     "partial_fit": lambda n, rounds, rng: Ours(n),
-    "partial_fit, noise 0": lambda n, rounds, rng: Ours(n, noise=0.0, ridge=0.0, solver=LBFGS()),
     "online gradient descent": GradientDescent,
     "online Newton step": NewtonStep,
     "cutting planes": CuttingPlanes,
