@@ -36,6 +36,10 @@ SHARE = 0.1
 """New samples of one step, as a share of all before."""
 MOST = 2048
 """New samples of one step."""
+HELD = 5_000_000
+"""Numbers of new samples that are held until a call ends, about."""
+FORGOTTEN = 0.05
+"""Share of the largest weight below which a sample is not looked at again."""
 FLATTEST = 0.05
 """Curvature of a sample, at least: one that is well explained has none, and must not be free to
 move either. With 0.03 to 0.1 results were alike, with 0 they were useless."""
@@ -83,11 +87,11 @@ class _Stream:
         """Samples from which on they are new to the one who asked."""
         self.moments: np.ndarray | None = None
         """(q, q) of the features that a fit has seen, until it is known how curved its loss is."""
-        past = self._start_anew() or model.linear.past
-        if past is None:
-            past = self._after_fit(isinstance(Z, Common))
-        self.past: Past = past
-        self.before = past.weight
+        self._start_anew()
+        past = model.linear.past
+        self.past: Past = self._after_fit(isinstance(Z, Common)) if past is None else past
+        self.before = self.past.weight
+        self.held = how.recent + min(len(self.Z), MOST, HELD // sets.n_parameters)
         self._prepare()
 
     def parts(self) -> list[slice]:
@@ -134,24 +138,23 @@ class _Stream:
 
     # --- before the first step -------------------------------------------------------------------
 
-    def _start_anew(self) -> Past | None:
+    def _start_anew(self) -> None:
         """Where a model makes its features from data, let it make them anew whenever there are
         twice as many, as long as all samples are at hand."""
         model, past = self.model, self.model.linear.past
         if past is None or past.recent is None or not model.makes_features:
-            return None
+            return
         recent, twice = past.recent, len(past.recent) + len(self.Z) >= 2 * past.prepared
         if past.prepared > len(recent) or past.looked > len(recent) or not twice:
-            return None
+            return
         if self.matrix != past.matrix or not recent.fits(self.Z, self.sets):
-            return None
+            return
         before = recent.weights / self._fading(len(recent))
         self.told = len(recent)
         everything = recent.then(Recent.of(self.Z, self.sets, self.weights))
         self.Z, self.sets = everything.Z, everything.sets(self.sets)
         self.weights = np.concatenate([before, self.weights])
         model.start_anew()
-        return None
 
     def _after_fit(self, common: bool) -> Past:
         """What is known before the first update: nothing, or what a fit has left."""
@@ -207,10 +210,12 @@ class _Stream:
         return max(1, int(AT_ONCE * self.past.weight))
 
     def _drawn(self, count: int) -> np.ndarray:
-        """Numbers of `count` recent samples, or of all that there are."""
-        size = 0 if self.past.recent is None else len(self.past.recent)
+        """Numbers of `count` recent samples that are not all but forgotten, or of all of these."""
+        if self.past.recent is None:
+            return np.zeros(0, np.int64)
+        weights = self.past.recent.weights
         rng = np.random.default_rng([self.job.loss.seed, self.past.turn, 1])
-        return rng.permutation(size)[:count]
+        return rng.permutation(np.flatnonzero(weights >= FORGOTTEN * weights.max()))[:count]
 
     def _learn(
         self, Z: Any, sets: Any, weights: np.ndarray, again: np.ndarray, tally: Tally
@@ -291,7 +296,7 @@ class _Stream:
     def _keep(self, new: Recent) -> None:
         recent = self.past.recent
         new = new if recent is None else recent.then(new)
-        self.past.recent = new.take(slice(-self.how.recent - min(len(self.Z), MOST), None))
+        self.past.recent = new.take(slice(-self.held, None))
 
 
 def solved(matrix: np.ndarray, lines: np.ndarray) -> np.ndarray:
