@@ -164,13 +164,13 @@ def draw(part: dict[str, Any], path: Path) -> None:
             look: Any = {"color": "0.5", "ls": ":"} if fixed else {}
             above.plot(seen, 100 * curve, label=name, **look)
             below.plot(seen + 0.5 * length, np.cumsum(curve - curves[FIXED]) * length, **look)
-        above.set(title=told, ylim=(0, None))
+        above.set(title=told)
         below.set(xlabel="decisions seen")
         for ax in (above, below):
             ax.spines[["top", "right"]].set_visible(False)
-    axes[0, 0].set_ylabel("excess cost, %")
+    axes[0, 0].set(ylabel="excess cost, %", ylim=(0, None))
     axes[1, 0].set_ylabel("regret")
-    axes[0, 1].legend(fontsize=7, frameon=False)
+    axes[0, 0].legend(fontsize=7, frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120, metadata={"Software": None})
 
