@@ -35,6 +35,7 @@ PARTS = {
     "mom_bases.md": results.mom_bases,
     "paper_route.md": results.paper_route,
     "scale.md": results.scale_table,
+    "online.md": results.online_table,
     "netlib.md": results.netlib_sentence,
     "gpu.md": results.gpu_table,
     "learning.md": results.learning_table,

@@ -216,6 +216,33 @@ def learning_table() -> str:
     )
 
 
+def online_table() -> str:
+    """Streams of single decisions beside fits to the same decisions."""
+    from revealed_experiments.bench.online.page import QUICK, late_excess, mean_of
+
+    parts = load("online")["parts"]
+    part, late = parts["paths"], late_excess(parts["drift"]["rows"], "abrupt")
+    rows, sizes = part["rows"], sorted({row["size"] for row in part["rows"]})
+    lines = [
+        [name, *(f"{100 * mean_of(rows, name, size):.1f}%" for size in sizes)]
+        for name in dict.fromkeys(row["learner"] for row in rows)
+    ]
+    single, ten = (
+        1e3 * mean_of(rows, name, sizes[-1], "seconds") / sizes[-1]
+        for name in ("one by one", "ten at a time")
+    )
+    seeds = len({row["seed"] for row in rows})
+    heads = ["unseen decisions repeated after", *(f"{size:,}" for size in sizes)]
+    return (
+        table(heads, lines, len(sizes)) + f"\nNoisy 5x5 paths, {seeds} seeds. A decision takes "
+        f"{single:.1f} ms of the processor one by one, {ten:.1f} ms ten at a time. Where the "
+        "hidden costs change all at once, the excess cost some time later is "
+        f"{100 * late[QUICK]:.0f}% with `forgetting=0.99` and "
+        f"{100 * late['nothing forgotten']:.0f}% without forgetting. By `revealed bench online`; "
+        "[more](../online.md).\n"
+    )
+
+
 def scale_table() -> str:
     """What a fit to partitions takes, by the number of decisions."""
     content = load("scale")

@@ -19,6 +19,7 @@ from revealed_experiments.bench.learning import margins
 from revealed_experiments.bench.limits import page as limits
 from revealed_experiments.bench.minimum import page as minimum
 from revealed_experiments.bench.noise import page as noise
+from revealed_experiments.bench.online import page as online
 from revealed_experiments.bench.portfolio import command as portfolio
 from revealed_experiments.bench.projection.page import page
 from revealed_experiments.bench.published import AUDIT_PATHS
@@ -36,6 +37,7 @@ WRITTEN = {
     "margins": (margins.make_page, "docs/margins.md"),
     "minimum": (minimum.make_page, "docs/pocs.md"),
     "noise": (noise.make_page, "docs/noise.md"),
+    "online": (online.make_page, "docs/online.md"),
     "portfolio": (portfolio.make_page, "docs/portfolio.md"),
     "routes": (routes.make_page, "docs/routes.md"),
     "epochs": (epochs.make_page, "experiments/results/epochs.md"),

@@ -48,6 +48,11 @@ BENCHES = {
         "learn limits that nobody wrote down, together with costs",
         "revealed bench limits --parts exactness,coverage",
     ),
+    "online": Command(
+        "revealed_experiments.bench.online.command",
+        "learn from decisions one after the other, and from costs that drift",
+        "revealed bench online --parts drift --drift-seeds 3",
+    ),
     "scale": Command(
         "revealed_experiments.bench.scale",
         "fit from Parquet tables of up to a million decisions, with time and memory",

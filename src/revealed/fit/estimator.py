@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -26,7 +27,7 @@ from .agreement import checked_settings, usual_solver
 from .choice import Data, Search, choose
 from .contexts import Common, checked_contexts
 from .decisions import as_sets, checked_sample_weight, in_units, weighed
-from .defaults import default_loss, default_ridge
+from .defaults import STRENGTH, default_loss, default_ridge
 from .feature_models import SharedModel
 from .history import History, StopReason
 from .intervals import CoefficientIntervals, coefficient_intervals, kind_of
@@ -41,6 +42,9 @@ from .partitioned.fitting import fit_partitions
 from .prediction import Predictor, cost_form, cost_units, filled_up, in_scale
 from .solvers import LBFGS, Job, Solver, as_solver
 from .storing import save_estimator
+
+LATEST = 1000
+"""Rows of the history that `partial_fit` keeps: a stream may have no end."""
 
 
 class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
@@ -116,7 +120,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     history_ : History
-        One row for each iteration: h, distances, seconds.
+        One row for each iteration: h, distances, seconds. Of calls of `partial_fit` the last 1,000.
     certificate_ : Certificate
         The loss reached, a bound on its minimum (`gap`), and how well decisions are explained;
         print it. A fit that did not converge also gives scikit-learn's ConvergenceWarning.
@@ -260,11 +264,11 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
     def partial_fit(
         self, Z: Any, y: Any = None, *, sample_weight: Any = None, true_costs: Any = None
     ) -> InverseRegressor:
-        """Learn from more data, in one pass over them.
+        """Learn from more data, in one pass over them: one sample or many, again and again.
 
-        For models that are linear in what they learn this is recursive least squares: the new
-        samples are projected once and weigh as much as each of those seen before. First-order
-        methods make one epoch over the new samples.
+        For "lbfgs" these are online Newton steps on the loss of `fit`, which end close to what
+        `fit` learns from all samples at once. `LBFGS(forgetting=0.99)` follows costs that change.
+        "pocs" makes one iteration of recursive least squares, first-order methods one epoch.
 
         Parameters
         ----------
@@ -288,10 +292,14 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
             self._seed = _seed(self.random_state)
             self._settle(sets, model, solver)
         ours: Any = self._fresh(model) if first else self.model_
-        new = solver.update(ours, Z, sets, self._job(None, None))
-        before = [] if first else self.history_.rows
-        rows = [row | {"iteration": len(before) + k} for k, row in enumerate(new.rows)]
-        history = History(before + rows)
+        job = replace(self._job(None, None), unit=self._heaviest, **self._known())
+        new = solver.update(ours, Z, sets, job)
+        if job.prior is not None:
+            self.ridge_ = ours.ridge
+        before = [] if first or self.history_ is None else self.history_.rows
+        start = before[-1]["iteration"] + 1 if before else 0
+        rows = [row | {"iteration": start + k} for k, row in enumerate(new.rows)]
+        history = History((before + rows)[-LATEST:])
         history.reason, history.certificate = new.reason, new.certificate
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         return self._keep(ours, sets, history)
@@ -406,7 +414,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         policy = {"infeasible": self.infeasible, "decision_tol": self.decision_tol}
         form, scale = cost_form(self.cost_map), cost_units(self.cost_map)
         self._take_names(y)
-        self._limits = None
+        self._limits, self._heaviest = None, 1.0
         if self.unknown_limits is not None:
             found = limit_data(self, Z, y, true_costs, weights)
             self.decision_report_, self._kept, self._limits = (
@@ -423,6 +431,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         sets = self._as_sets(seen.sets, true_costs, len(Z))
         if weights is None:
             return in_scale(Z, scale), sets
+        self._heaviest = float(weights.max())
         sets = weighed(sets, weights)
         if not weights.all():
             there = np.flatnonzero(weights)
@@ -456,6 +465,12 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
             monitor=monitor,
             validation=validation,
         )
+
+    def _known(self) -> dict[str, Any]:
+        """What an update is told of those before."""
+        before = getattr(self, "certificate_", None)
+        seen = 0 if before is None else before.samples
+        return {"seen": seen, "prior": STRENGTH if self.ridge == "auto" and self.ridge_ else None}
 
     def _fit(
         self,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -186,6 +186,21 @@ class Evaluation:
             projection_seconds=self.projection_seconds,
             fit_seconds=self.fit_seconds,
         )
+
+
+class Measured(NamedTuple):
+    """The losses of some costs, sample by sample, averaged over draws."""
+
+    distance: np.ndarray
+    """(B,)"""
+    solved: np.ndarray
+    """(B,) whether every projection was exact to its tolerance."""
+    value: np.ndarray
+    """(B,)"""
+    gradient: np.ndarray
+    """(B, n)"""
+    curvature: np.ndarray
+    """(B,) averaged over directions."""
 
 
 class Tally:
@@ -410,18 +425,45 @@ class Evaluator:
             along = (y * ((Q - near.point).reshape(shape) - free)).sum(axis=2)
             yield features[part], own.weights[: len(costs)], y, along
 
+    def measure(self, costs: np.ndarray) -> Measured:
+        """The losses of costs (B, n), sample by sample, with their gradients and mean curvatures.
+
+        The mean curvature comes from the draws: by Stein's identity, that of the averaged loss is
+        the mean of <gradient, noise> over that of |noise|^2. It is 1 without noise, the largest
+        that there is.
+        """
+        parts = [self._measured(costs[part], k) for k, part in enumerate(self._parts)]
+        return Measured(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def _measured(self, costs: np.ndarray, k: int) -> Measured:
+        near, value, gradient, every = self._each_draw(costs, k)
+        curvature = np.ones(len(costs))
+        if self._draws is not None:
+            half = self._draws.of(self._parts[k])
+            noise = np.concatenate([half, -half])
+            along = np.einsum("kbn,kbn->b", every, noise)
+            curvature = along / np.einsum("kbn,kbn->b", noise, noise)
+        return Measured(near.distance, near.solved, value, gradient, curvature)
+
     def _each(self, costs: np.ndarray, k: int) -> tuple[Projection, np.ndarray, np.ndarray]:
         """Projections, losses (b,) and gradients (b, n) of a chunk, averaged over draws."""
+        return self._each_draw(costs, k)[:3]
+
+    def _each_draw(
+        self, costs: np.ndarray, k: int
+    ) -> tuple[Projection, np.ndarray, np.ndarray, np.ndarray]:
+        """What `_each` gives, and the gradients (K, b, n) of every draw."""
         Q, own = self._noisy(costs, k), self._of(k)
         near = self._project(Q, own, k)
         size = length_of(Q, own.margins)
         value, gradient = value_and_gradient(Q, near, size, self.loss.power, self.loss.delta)
         if self._draws is None:
-            return near, value, gradient
+            return near, value, gradient, gradient[None]
         shape = (self.loss.count, len(costs))
         mean = {name: getattr(near, name).reshape(shape) for name in ("distance", "solved")}
         near = replace(near, distance=mean["distance"].mean(0), solved=mean["solved"].all(0))
-        return near, value.reshape(shape).mean(0), gradient.reshape(*shape, -1).mean(0)
+        gradient = gradient.reshape(*shape, -1)
+        return near, value.reshape(shape).mean(0), gradient.mean(0), gradient
 
     def _project(self, Q: np.ndarray, own: Sets, k: int) -> Projection:
         near = project(Q, own, warm_start=self._multipliers[k], threads=self.threads)

@@ -55,6 +55,8 @@ class OnFeatures(Settings):
     """A model that is a LinearModel on features it makes itself."""
 
     family = "convex"
+    makes_features = False
+    """Whether features depend on the data that were seen first."""
     fit_intercept: bool
     ridge: float
     _inner: LinearModel | None = None
@@ -64,6 +66,23 @@ class OnFeatures(Settings):
         if self._inner is None:
             self._inner = LinearModel()
         return self._inner
+
+    @property
+    def linear(self) -> LinearModel:
+        """The model behind this one."""
+        return self._linear
+
+    def mapped(self, Z: Any) -> Any:
+        """The features of contexts that are checked."""
+        return Z
+
+    def weighted_rows(self, features: Any, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(N, k) what each cost is linear in, (N,) the weights (B,) of the samples they are of."""
+        return features, weights
+
+    def start_anew(self) -> None:
+        """Forget everything; features are then made from the next data."""
+        self._inner = None
 
     def _linear_settings(self) -> dict[str, Any]:
         return {"fit_intercept": self.fit_intercept, "ridge": self.ridge}
@@ -301,6 +320,9 @@ class SharedModel(OnFeatures):
         inner = self._linear.torch_module()
         return torch.nn.Sequential(inner, torch.nn.Flatten())  # (B, n, 1) -> (B, n)
 
+    def weighted_rows(self, features: Any, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._rows_of(features), _by_row(weights, features)
+
     def _rows_of(self, features: Any) -> np.ndarray:
         """(N, q) of all entries of all samples the features whose weight is learned."""
         rows = _entries(features)
@@ -354,6 +376,8 @@ class QuadraticModel(OnFeatures):
         estimator.
     """
 
+    makes_features = True
+
     def __init__(self, *, fit_intercept: bool = True, ridge: float = 0.0) -> None:
         self.fit_intercept = fit_intercept
         self.ridge = ridge
@@ -375,6 +399,9 @@ class QuadraticModel(OnFeatures):
         if self._units is None or not more:
             self._units, self._kept = Standardizer.of(Z, weights), _new_products(Z)
         return self._prepare_linear(self._features(Z), n, more=more, weights=weights)
+
+    def mapped(self, Z: np.ndarray) -> np.ndarray:
+        return self._features(Z)
 
     def predict_cost(self, Z: Any) -> np.ndarray:
         return self._linear.predict_cost(self._features(as_contexts(Z)))

@@ -49,6 +49,7 @@ class KernelModel(OnFeatures):
         units. `InverseRegressor` sets it.
     """
 
+    makes_features = True
     landmarks: np.ndarray | None = None
     """(components, d)"""
 
@@ -96,6 +97,13 @@ class KernelModel(OnFeatures):
             self._choose_landmarks(Z)
         return self._prepare_linear(self._features(Z), n, more=more, weights=weights)
 
+    def mapped(self, Z: np.ndarray) -> np.ndarray:
+        return self._features(Z)
+
+    def start_anew(self) -> None:
+        super().start_anew()
+        self.landmarks = None
+
     def arrays(self) -> Arrays:
         assert self.landmarks is not None, "`prepare` comes first"
         units = {} if self._units is None else self._units.arrays()
@@ -109,7 +117,8 @@ class KernelModel(OnFeatures):
         if self._units is not None and len(self._units.mean) != self.landmarks.shape[1]:
             raise InputError("The landmarks of the kernel have another number of features.")
         rank = self._linear.coef.shape[1]
-        self._root = finite(arrays, "root", (len(self.landmarks), rank))
+        root = finite(arrays, "root", (len(self.landmarks), rank))
+        self._root = np.asfortranarray(root)  # as it was made: products are the same to the bit
 
     def predict_cost(self, Z: Any) -> np.ndarray:
         return self._linear.cost(self._features(as_contexts(Z)))

@@ -23,6 +23,7 @@ from ..errors import ShapeError
 from ..io.folder import finite
 from .contexts import as_contexts, check_length
 from .least_squares import CHUNK, RowFactor, chunks
+from .past import Past
 from .scatter import scatter
 
 Arrays = dict[str, np.ndarray]
@@ -177,6 +178,8 @@ class LinearModel(Settings):
     intercept: np.ndarray
 
     family = "convex"
+    makes_features = False
+    """Whether features depend on the data that were seen first."""
 
     def __init__(
         self, *, fit_intercept: bool = True, ridge: float = 0.0, standardize: bool = False
@@ -185,6 +188,8 @@ class LinearModel(Settings):
         self.ridge = ridge
         self.standardize = standardize
         self._rows: RowFactor | None = None
+        self.past: Past | None = None
+        """What a stream of data has taught, where there was one."""
 
     def prepare(
         self,
@@ -202,6 +207,7 @@ class LinearModel(Settings):
         self._allocate(Z.shape[1], n)
         if self._rows is None or not more:
             self._rows, self._samples = RowFactor(Z.shape[1], center=self.fit_intercept), 0.0
+            self.past = None
         before = self._rows.count
         for part in chunks(len(Z), max(CHUNK, 2 * Z.shape[1])):
             self._rows.add(Z[part], None if weights is None else weights[part])
@@ -217,6 +223,7 @@ class LinearModel(Settings):
         check_number(self.ridge, "ridge")
         self._allocate(len(rows.mean), n)
         self._rows, self._samples = rows, rows.count if samples is None else samples
+        self.past = None
         basis = self._factor()
         if basis is not None:
             self._keep_span(basis)
@@ -271,6 +278,22 @@ class LinearModel(Settings):
         """What was seen of the features: their mean and spread."""
         assert self._rows is not None, "`prepare` comes first"
         return self._rows
+
+    @property
+    def penalties(self) -> np.ndarray:
+        """(k,) what half the square of each weight costs in the loss summed over samples."""
+        scale = self.rows.spread if self.standardize else np.ones(len(self.rows.mean))
+        return self.ridge * self._samples * scale**2
+
+    @property
+    def samples(self) -> float:
+        """What the samples seen count together."""
+        return self._samples
+
+    def forget_share(self, share: float) -> None:
+        """Let what was seen of the features count by the share `share` only."""
+        self.rows.scale(share)
+        self._samples *= share
 
     @property
     def standardized(self) -> np.ndarray:
@@ -370,6 +393,21 @@ class LinearModel(Settings):
         block[: self._white.shape[1], : self._white.shape[1]] = self.ridge * scaled.T @ scaled
         return np.kron(np.eye(len(self.coef)), block)
 
+    @property
+    def linear(self) -> LinearModel:
+        """Itself: models that make features have another one inside."""
+        return self
+
+    def mapped(self, Z: Any) -> Any:
+        """The features of contexts that are checked."""
+        return Z
+
+    def weighted_rows(
+        self, features: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(N, k) what each cost is linear in, (N,) the weights (B,) of the samples they are of."""
+        return features, weights
+
     def predict_cost(self, Z: Any) -> np.ndarray:
         Z = as_contexts(Z)
         if not hasattr(self, "coef") or Z.shape[1] != self.coef.shape[1]:
@@ -386,7 +424,8 @@ class LinearModel(Settings):
         assert self._rows is not None, "`prepare` comes first"
         rows = {f"rows.{name}": array for name, array in self._rows.arrays().items()}
         own = {"coef": self.coef, "intercept": self.intercept}
-        return own | rows | {"samples": np.array([float(self._samples)])}
+        past = {} if self.past is None else self.past.arrays()
+        return own | rows | {"samples": np.array([float(self._samples)])} | past
 
     def take_arrays(self, arrays: Arrays) -> None:
         """Be the model that `arrays` came from, in predictions and in `partial_fit`."""
@@ -401,6 +440,7 @@ class LinearModel(Settings):
         self._rows = RowFactor(d, center=self.fit_intercept)
         self._rows.take_arrays(rows)
         self._samples = float(finite(arrays, "samples", (1,))[0])
+        self.past = Past.of_arrays(arrays, n, d)
 
     def torch_module(self) -> Any:
         import torch

@@ -24,6 +24,7 @@ from .evaluation import DistanceLoss, Evaluator
 from .history import History, StopReason
 from .lbfgs import lbfgs
 from .models import CostModel
+from .online import Streaming, learn
 from .pocs import pocs
 
 
@@ -37,6 +38,12 @@ class Job:
     verbose: bool = False
     monitor: Callable[[CostModel], dict[str, Any]] | None = None
     validation: tuple[Any, Sets] | None = None
+    seen: int = 0
+    """Samples of an earlier fit, for `update`."""
+    unit: float = 1.0
+    """What the heaviest new sample counts, for `update`."""
+    prior: float | None = None
+    """The ridge times the number of samples, where `update` is to hold that fixed."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -100,6 +107,11 @@ class LBFGS(Solver):
         Relative distance to the minimum at which to stop.
     n_draws : int or None
         Draws of noise for each sample, an even number; None for 8, fewer for many samples.
+    forgetting : float
+        For `partial_fit`: the factor by which a sample counts less after each later one. 1 forgets
+        nothing; with 0.99 the last 100 samples or so count.
+    recent : int
+        For `partial_fit`: the number of samples kept to be looked at again.
     """
 
     name = "lbfgs"
@@ -107,22 +119,36 @@ class LBFGS(Solver):
     families = ("convex",)
 
     def __init__(
-        self, *, max_iter: int = 500, tol: float = 1e-6, n_draws: int | None = None
+        self,
+        *,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        n_draws: int | None = None,
+        forgetting: float = 1.0,
+        recent: int = 100,
     ) -> None:
         self.max_iter = max_iter
         self.tol = tol
         self.n_draws = n_draws
+        self.forgetting = forgetting
+        self.recent = recent
 
     def check(self) -> None:
         super().check()
         check_whole(self.max_iter, "max_iter", 0)
+        check_whole(self.recent, "recent", 0)
+        check_number(self.forgetting, "forgetting")
+        if not 0 < self.forgetting <= 1:
+            raise InputError(
+                f"`forgetting` must be above 0 and at most 1; got {self.forgetting!r}."
+            )
 
     def fit(self, model: CostModel, Z: Any, sets: Sets, job: Job) -> History:
         options = {"loss": job.loss, "max_iter": self.max_iter, "tol": self.tol} | job.options
         return lbfgs(model, Z, sets, **options)  # pyright: ignore[reportArgumentType]
 
     def update(self, model: CostModel, Z: Any, sets: Sets, job: Job) -> History:
-        return one_projection(model, Z, sets, loss=job.loss, tol=self.tol, threads=job.threads)
+        return learn(model, Z, sets, job, Streaming(self.forgetting, self.recent), self.tol)
 
 
 class POCS(Solver):
