@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 import revealed as rv
 from revealed.datasets import noisy_paths, paper_paths
-from revealed.fit import LBFGS, InverseRegressor, KernelModel, LinearModel, SharedModel
+from revealed.fit import LBFGS, InverseRegressor, KernelModel, LinearModel, SharedModel, online
 from revealed.fit.evaluation import DistanceLoss, Evaluator
 from revealed.fit.online import solved
 from revealed.fit.past import Past, recentered, shifted
@@ -162,6 +162,27 @@ def test_the_same_stream_gives_the_same_model_and_a_clone_starts_anew():
     other = stream(clone(one), Z, X, 4)
     assert np.array_equal(one.coef_, other.coef_)
     assert one.fit(Z, X).model_.past is None
+
+
+def test_an_interruption_in_the_middle_leaves_the_stream_as_it_was(monkeypatch):
+    Z, X = DATA.train.contexts, DATA.train.decisions
+    est, other = (stream(InverseRegressor(DATA.problem), Z[:40], X[:40], 20) for _ in range(2))
+    moves, real = [], online._Stream._move
+
+    def stopped(self):
+        moves.append(real(self))
+        if len(moves) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(online._Stream, "_move", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        est.partial_fit(Z[40:80], X[40:80])
+    monkeypatch.undo()
+    assert len(moves) == 3
+    np.testing.assert_array_equal(est.coef_, other.coef_)
+    for one in (est, other):
+        one.partial_fit(Z[40:80], X[40:80])
+    np.testing.assert_array_equal(est.coef_, other.coef_)
 
 
 def test_samples_of_another_network_are_not_looked_at_again():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from collections.abc import Sequence
@@ -291,7 +292,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         if first:
             self._seed = _seed(self.random_state)
             self._settle(sets, model, solver)
-        ours: Any = self._fresh(model) if first else self.model_
+        # A copy: an error or an interruption in the middle leaves the model as it was.
+        ours: Any = self._fresh(model) if first else copy.deepcopy(self.model_)
         job = replace(self._job(None, None), unit=self._heaviest, **self._known())
         new = solver.update(ours, Z, sets, job)
         if job.prior is not None:
