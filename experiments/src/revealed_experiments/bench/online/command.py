@@ -58,8 +58,6 @@ def run(args: argparse.Namespace) -> int:
     for part in parts:
         content["parts"][part] = {"when": content["when"], **_RUN[part](args)}
     content["targets"] = _targets(content["parts"])
-    if "drift" in content["parts"]:
-        page.draw(content["parts"]["drift"], args.page.parent / "images" / "drift.png")
     return publish(content, page.make_page, args.out, args.page)
 
 

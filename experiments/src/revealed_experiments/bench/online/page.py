@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..pages import Page
+from ..pages import Page, Picture
 from ..tables import Table
 
 PUBLISHED = {
@@ -35,7 +34,14 @@ def make_page(content: dict[str, Any]) -> Page:
     if "sphere" in parts:
         words.append(_sphere_words(parts["sphere"]))
         tables.append(_sphere(parts["sphere"]))
-    return Page("Streams and drift", "\n\n".join(words), tables)
+    picture = None
+    if "drift" in parts:
+        picture = Picture(
+            "drift.png",
+            "Excess cost and regret by decisions seen, with and without forgetting",
+            lambda: _draw(parts["drift"]),
+        )
+    return Page("Streams and drift", "\n\n".join(words), tables, picture=picture)
 
 
 _OPENING = """How well `partial_fit` learns from decisions that come one after the other. What it
@@ -124,9 +130,7 @@ decision is predicted before it is learned from, one by one; seeds {seeds[0]} to
 fixed model in hindsight" is `fit` on the whole stream. In the last quarter after an abrupt change
 the excess over the best cost is {with_} with `LBFGS(forgetting=0.99)`, {without} without
 forgetting, and {fixed} for the best fixed model. Costs are noisy, so nobody comes near 0. Below:
-regret against the best fixed model so far, in multiples of the mean best cost of a decision.
-
-![Excess cost and regret by decisions seen, with and without forgetting](images/drift.png)"""
+regret against the best fixed model so far, in multiples of the mean best cost of a decision."""
 
 
 def _drift(rows: list[dict[str, Any]]) -> Table:
@@ -149,11 +153,11 @@ def _drift(rows: list[dict[str, Any]]) -> Table:
     return Table("Drift: excess over the best cost", headings, lines, n_words=2, note=note)
 
 
-def draw(part: dict[str, Any], path: Path) -> None:
+def _draw(part: dict[str, Any]) -> Any:
     """The excess cost along the streams, and the regret against the best fixed model."""
-    from matplotlib.figure import Figure
+    import matplotlib.pyplot as plt
 
-    figure = Figure(figsize=(9, 5), layout="constrained")
+    figure = plt.figure(figsize=(9, 5), layout="constrained")
     axes = figure.subplots(2, len(KINDS), sharex=True, sharey="row")
     for (above, below), (kind, told) in zip(axes.T, KINDS.items(), strict=True):
         own = [row["windows"] for row in part["rows"] if row["kind"] == kind]
@@ -171,8 +175,7 @@ def draw(part: dict[str, Any], path: Path) -> None:
     axes[0, 0].set(ylabel="excess cost, %", ylim=(0, None))
     axes[1, 0].set_ylabel("regret")
     axes[0, 0].legend(fontsize=7, frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120, metadata={"Software": None})
+    return figure
 
 
 # --- the sphere -----------------------------------------------------------------------------------
