@@ -306,6 +306,12 @@ class Partitions:
         return result
 
     @property
+    def partition_sizes(self) -> dict[int, int]:
+        """Rows of each partition, by its number."""
+        sizes = (sum(p.stop - p.start for p in pieces) for pieces in self.partitions)
+        return dict(enumerate(sizes))
+
+    @property
     def fingerprint(self) -> dict[str, Any]:
         """What tells these data from others, without reading all of them."""
         import hashlib
