@@ -37,6 +37,35 @@ class Samples:
     """Their constraints."""
     where: str
     """Which rows of what these are, for messages."""
+    left_out: int = 0
+    """Rows beside these whose features cannot be used."""
+
+    def take(self, index: np.ndarray) -> Samples:
+        """The chosen samples, by increasing numbers; the others are left out."""
+        X, weights = (None if part is None else part[index] for part in (self.X, self.weights))
+        ids = None if self.ids is None else [self.ids[k] for k in index]
+        problem = self.problem if self.problem.n_instances is None else self.problem[index]
+        left_out = self.left_out + len(self.Z) - len(index)
+        return Samples(self.Z[index], X, weights, ids, problem, self.where, left_out)
+
+
+class Encoder(Protocol):
+    """Makes features of columns that are not all numbers; processes must be able to import it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of contexts that it reads."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(d,) of the features that it makes."""
+        ...
+
+    def __call__(self, table: Any, path: str, first: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """(b, d) features of an Arrow table, whose rows are those from `first` on of the file
+        `path`; and the rows that can be used, None for all."""
+        ...
 
 
 class Source(Protocol):

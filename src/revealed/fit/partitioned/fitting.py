@@ -135,6 +135,8 @@ def _tell(est: Any, loaded: Loaded) -> None:
     told = []
     if loaded.infeasible:
         told.append(f"{loaded.infeasible:,} decisions break their constraints and are skipped.")
+    if loaded.left_out:
+        told.append(f"{loaded.left_out:,} rows have features that cannot be used; left out.")
     if loaded.skipped:
         told.append(f"{len(loaded.skipped)} parts of the data were skipped: {loaded.skipped[0]}")
         warnings.warn(" ".join(told), SkippedPartitionsWarning, stacklevel=5)
@@ -240,6 +242,7 @@ def _report(loaded: Loaded, objective: PartitionedObjective) -> dict[str, Any]:
         "samples": loaded.total,
         "partitions": len(found),
         "skipped": loaded.skipped,
+        "left_out": loaded.left_out,
         "bytes_in_memory": sum(one.in_memory for one in found),
         "bytes_on_disk": sum(one.on_disk for one in found),
         "read_seconds": loaded.seconds,

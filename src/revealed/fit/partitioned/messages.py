@@ -51,6 +51,8 @@ class Found:
     on_disk: int
     infeasible: int = 0
     """Decisions left out because they break their constraints."""
+    left_out: int = 0
+    """Rows left out because their features cannot be used."""
     skipped: list[str] = field(default_factory=list)
     seconds: float = 0.0
     peak: int = 0

@@ -76,6 +76,9 @@ class _Reader:
         """The samples that count, as a block; None where there are none."""
         if some.X is None:
             raise InputError(f"{some.where}: there are no decisions to learn from.")
+        self._found.left_out += some.left_out
+        if not len(some.Z):
+            return None
         Z, weights = some.Z, _checked_weights(some)
         sets, kept = self._sets(some)
         if kept is not None:
