@@ -203,7 +203,8 @@ class ParquetPair:
             if c.weights is not None:
                 weights = _numbers(table, (c.weights,), where)[:, 0].astype(np.float64)
             own = self._problem(problem, table, where)
-            some = Samples(Z, X, weights, ids, own, where)
+            numbers = np.arange(first, first + len(table))
+            some = Samples(Z, X, weights, ids, own, where, numbers)
             yield some if kept is None else some.take(kept)
 
     def _tables(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -93,13 +94,7 @@ class Dossier:
 
     def tell_limits(self) -> None:
         """Say which columns are limits, if any."""
-        own = [limit.source for limit in self.limits if not limit.learned]
-        if own:
-            names = listed(own)
-            tell(
-                "Limits",
-                f"{names}: read for each sample. The model does not learn from these columns.",
-            )
+        tell_own_limits(self.limits)
 
     def plain_limits(self) -> list[dict[str, str]]:
         """For JSON."""
@@ -199,6 +194,16 @@ class Dossier:
 
     def where_context(self, b: int, column: str | None = None) -> str:
         return self.context_table.where(int(self.context_rows[b]), column)
+
+
+def tell_own_limits(limits: Sequence[Limit]) -> None:
+    """Say which columns are limits, if any."""
+    own = [limit.source for limit in limits if not limit.learned]
+    if own:
+        tell(
+            "Limits",
+            f"{listed(own)}: read for each sample. The model does not learn from these columns.",
+        )
 
 
 def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:

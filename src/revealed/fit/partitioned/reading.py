@@ -13,7 +13,7 @@ from ...optimality.kinds import PlainCosts
 from ...optimality.sets import OptimalitySet
 from ..contexts import refuse_bad_numbers
 from ..least_squares import RowFactor, chunks
-from ..observed import observed
+from ..observed import TOLERANCE, observed
 from .compact import ROWS, Block, Shelf
 from .memory import peak_bytes
 from .messages import Found, Orders
@@ -79,6 +79,9 @@ class _Reader:
         self._found.left_out += some.left_out
         if not len(some.Z):
             return None
+        if self._is_hopeless(some):
+            self._found.infeasible += len(some.Z)
+            return None
         Z, weights = some.Z, _checked_weights(some)
         sets, kept = self._sets(some)
         if kept is not None:
@@ -88,6 +91,12 @@ class _Reader:
             there = np.flatnonzero(weights)
             Z, sets, weights = Z[there], sets[there], weights[there]
         return Block.of(sets, Z, weights) if len(Z) else None
+
+    def _is_hopeless(self, some: Samples) -> bool:
+        """Whether every decision breaks its constraints, where such ones are left out."""
+        if self._orders.infeasible != "skip" or self._orders.decision_tol != 0:
+            return False
+        return bool((np.asarray(some.problem.constraint_violation(some.X)) > TOLERANCE).all())
 
     def _sets(self, some: Samples) -> tuple[OptimalitySet, np.ndarray | None]:
         """The sets of the decisions, and the numbers of those kept; None where all are."""
