@@ -408,6 +408,11 @@ def test_large_fits_converged_within_their_budget():
         assert line["peak_mib"] < content["budget_mib"]
         assert line["run"]["bytes_in_memory"] == int(said) * line["samples"]
         assert line.get("difference", 0.0) < 1e-4
+    kills, inside = load("scale_kills"), load("scale_threads")
+    assert kills["same_bits"]
+    assert kills["kills"] == 20
+    assert kills["kills_with_other_threads"] > 0
+    assert inside["same_bits"]
     few, many = content["single_evaluations"]
     ratio = many["evaluation_processor_seconds"][0] / few["evaluation_processor_seconds"][0]
     assert many["samples"] == 10 * few["samples"]

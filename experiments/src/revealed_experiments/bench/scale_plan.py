@@ -57,8 +57,8 @@ def main() -> None:
     plan = commands.add_parser("plan")
     plan.add_argument("--seconds", type=float, help="of a processor, for a sample (scale.json's)")
     plan.add_argument(
-        "--shares", type=int, nargs="+", default=[MACHINES * CORES, MACHINES],
-        help="of all data: for each core, and for each machine, whose threads look at it together",
+        "--shares", type=int, nargs="+", default=[MACHINES * CORES, 4 * MACHINES, MACHINES],
+        help="of all data: one or several for each machine, whose threads look at one together",
     )  # fmt: skip
     plan.add_argument("--workers", type=int, default=10, help="Dask's, which share all threads")
     for command in (price, each, inside, plan):
@@ -121,11 +121,35 @@ def _threads(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "samples": args.size,
         "threads": args.threads,
+        "share_in_kernels": _share_in_kernels(asked[1], model),
         "seconds": {str(k): found for k, found in seconds.items()},
         "processor_seconds": {str(k): found for k, found in processor.items()},
         "speed_up": best[1] / best[args.threads],
         "same_bits": bool((sums[1] == sums[args.threads]).all()),
     }
+
+
+def _share_in_kernels(objective: Any, model: Any) -> float:
+    """The share of an evaluation's processor time that runs without the interpreter's lock for
+    sure. Of the rest, a part does: numpy lets the lock go in long loops."""
+    from revealed.projection import plain
+
+    kernel, spent = plain.run_kernel, [0.0]
+
+    def timed(*args: Any, **options: Any) -> Any:
+        began = time.thread_time()
+        try:
+            return kernel(*args, **options)
+        finally:
+            spent[0] += time.thread_time() - began
+
+    plain.run_kernel, before = timed, objective.processor
+    try:
+        objective(model, None)
+    finally:
+        plain.run_kernel = kernel
+    model.taken()
+    return spent[0] / (objective.processor - before)
 
 
 def _data(args: argparse.Namespace, **options: Any) -> Any:

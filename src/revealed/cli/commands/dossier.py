@@ -255,7 +255,8 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
         required=True,
         type=Path,
         metavar="FILE",
-        help="table of what is known beforehand: a row for each sample, a column for each feature",
+        help="table of what is known beforehand: a row for each sample, a column for each feature; "
+        "a folder or a pattern of Parquet files is read part by part",
     )
     parser.add_argument(
         "--decisions",
@@ -263,7 +264,7 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
         type=Path,
         metavar="FILE",
         help="table of what was decided: a column for each variable of the model, or a row for "
-        "each entry in columns 'variable' and 'value'",
+        "each entry in columns 'variable' and 'value'; or a folder or a pattern",
     )
     parser.add_argument(
         "--id",
