@@ -201,6 +201,7 @@ def test_many_files_are_explained_as_one_table(mixed, tmp_path, capsys):
     assert one.pop("same_tables")
     assert not many.pop("same_tables")
     assert many.pop("many") is None
+    assert many.pop("unreadable") == []
     for name in ("assumed", "skipped"):
         assert not one.pop(name)
         assert not many.pop(name)
@@ -295,6 +296,24 @@ def test_a_cell_that_cannot_be_used_is_named(mixed, tmp_path, capsys, column, va
         _, found = run(capsys, *explain_words(folder, "", tmp_path / "model"))
         assert found["skipped"] == 1
         assert found["all"]["samples"] == 239
+
+
+def test_what_cannot_be_read_is_named_where_the_rest_is_explained(mixed, tmp_path, capsys):
+    folder = altered(mixed, tmp_path, "rain", 0, 30.0)
+    run(capsys, *fit_words(folder, True, tmp_path / "model"))
+    file = folder / "contexts" / "1.parquet"
+    group = pq.ParquetFile(file).metadata.row_group(1).column(1)
+    raw = bytearray(file.read_bytes())
+    at = group.data_page_offset
+    raw[at : at + 40] = b"\xff" * 40
+    file.write_bytes(raw)
+    words = explain_words(folder, "", tmp_path / "model")
+    assert main([*map(str, words)]) == 2
+    assert "1.parquet, row group 1 cannot be read" in capsys.readouterr().err
+    code, found = run(capsys, *words, "--skip-bad")
+    assert code == 0
+    assert "1.parquet, row group 1" in found["unreadable"][0]
+    assert 180 <= found["all"]["samples"] < 240
 
 
 def test_decisions_in_another_order_are_refused(mixed, tmp_path, capsys):

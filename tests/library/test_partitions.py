@@ -430,6 +430,18 @@ def test_decisions_that_break_their_constraints_are_named_by_file(tmp_path):
     fit = estimator(infeasible="skip").fit(in_files(days))
     assert fit.partitions_report_["samples"] == 59
     assert "1 decisions break their constraints" in fit.decision_report_
+    fit = estimator(infeasible="repair").fit(in_files(days))
+    assert fit.partitions_report_["samples"] == 60
+    assert "1 decisions broke their constraints and were moved" in fit.decision_report_
+
+
+def test_a_day_of_which_every_decision_breaks_its_constraints_can_be_skipped(tmp_path):
+    Z, X = samples(60)
+    X[20:40] = 0.0
+    days = write_days(tmp_path, Z, X)
+    fit = estimator(infeasible="skip").fit(in_files(days))
+    assert fit.partitions_report_["samples"] == 40
+    assert "20 decisions break their constraints" in fit.decision_report_
 
 
 def test_a_full_disk_is_told_in_a_sentence(tmp_path, monkeypatch):
@@ -528,7 +540,7 @@ def test_each_step_is_a_line_where_there_is_no_terminal(capsys):
 
 
 def test_the_time_left_follows_from_how_fast_the_gap_falls():
-    outlook = Outlook("L-BFGS", 1e-4, 500)
+    outlook = Outlook("L-BFGS", 500, 1e-4)
     aim = {"proof_at": 1e-5}
     outlook.add({"iteration": 0, "h": 2.0}, 0.0)
     assert outlook.words == "h 2"
@@ -542,11 +554,15 @@ def test_the_time_left_follows_from_how_fast_the_gap_falls():
     outlook.add({"iteration": 3, "h": 1.9, "expected_gap": 1e-5} | aim, 180.0)
     assert outlook.words.endswith("about 3 min left")
     assert outlook.share == 1.0
-    capped = Outlook("L-BFGS", 1e-12, 3)
+    capped = Outlook("L-BFGS", 3, 1e-12)
     for k, gap in enumerate((1e-1, 9e-2)):
         row = {"iteration": k, "h": 1.0, "expected_gap": gap, "proof_at": 1e-13}
         capped.add(row, 10.0 * k)
     assert capped.words.endswith("about 50 s left")  # no more steps than are allowed
+    pocs = Outlook("POCS", 10)
+    for k in range(3):
+        pocs.add({"iteration": k, "h": 1.0}, 5.0 * k)
+    assert (pocs.words, pocs.share) == ("h 1, at most 40 s left", 0.2)
     assert (duration(0.2), duration(5400), duration(12_000)) == ("1 s", "1 h 30 min", "3 h 20 min")
 
 

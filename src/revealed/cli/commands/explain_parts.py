@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._common.words import count
 from ...errors import InputError
 from ..explain import Miss, find_misses
 from ..plans import Plan
@@ -114,11 +115,17 @@ class Findings:
     def tell_assumed(self) -> None:
         """Say which rows were left out."""
         if self.skipped:
-            tell("Skipped", f"{self.skipped:,} rows that cannot be used.")
+            tell("Skipped", f"{count(self.skipped, 'row')} that cannot be used.")
+        for text in self._unreadable:
+            tell("Skipped", text)
 
     def plain_assumed(self) -> dict[str, Any]:
         """For JSON."""
-        return {"assumed": [], "skipped": self.skipped}
+        return {"assumed": [], "skipped": self.skipped, "unreadable": self._unreadable}
+
+    @property
+    def _unreadable(self) -> list[str]:
+        return [*self.parts.data.skipped, *self.parts.unreadable]
 
 
 def findings_of(args: argparse.Namespace, model: FittedModel, looked: int) -> Findings:

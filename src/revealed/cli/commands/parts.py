@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,6 +75,8 @@ class Parts:
     limits: tuple[Limit, ...]
     how: Reading
     data: Partitions
+    unreadable: list[str] = field(default_factory=list)
+    """What could not be read, as far as it was looked at."""
 
     @property
     def fingerprint(self) -> str:
@@ -90,9 +92,10 @@ class Parts:
             try:
                 for some in self.data.read(piece):
                     yield self._some(self._as_meant(some), piece in out)
-            except PartitionError:
+            except PartitionError as error:
                 if self.data.bad == "refuse":
                     raise
+                self.unreadable.append(str(error))
 
     def _as_meant(self, some: Samples) -> Samples:
         """With decisions as they were meant: rounding undone where its size is known, infeasible

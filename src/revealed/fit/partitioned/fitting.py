@@ -18,7 +18,6 @@ from ..agreement import checked_settings
 from ..contexts import Common
 from ..defaults import STRENGTH, default_loss
 from ..feature_models import SharedModel
-from ..history import History
 from ..keeping import Keeper
 from ..lbfgs import minimize
 from ..loss_names import power_and_delta
@@ -32,7 +31,7 @@ from .messages import Orders
 from .objective import Loaded, PartitionedObjective
 from .run import Run
 from .share import chunk_of
-from .watching import Watch, watching
+from .watching import watching
 
 
 class SkippedPartitionsWarning(UserWarning):
@@ -48,10 +47,9 @@ def fit_partitions(est: Any, data: Partitions, run: Run, given: dict[str, Any]) 
         raise InputError('model="auto" chooses on data in memory; name the model.')
     model, solver = checked_settings(est, est.model, None, None)
     _refuse(est, model, solver, data)
-    executor = run.start(len(data.partitions))
     assert isinstance(solver, LBFGS | POCS), "others have been refused"
-    name = "L-BFGS" if isinstance(solver, LBFGS) else "POCS"
-    watched = watching(name, solver.tol, solver.max_iter, verbose=est.verbose)
+    executor = run.start(len(data.partitions))
+    watched = watching(solver, verbose=est.verbose)
     try:
         with _alone(run), watched as watch:
             if executor.link:
@@ -135,6 +133,11 @@ def _tell(est: Any, loaded: Loaded) -> None:
     told = []
     if loaded.infeasible:
         told.append(f"{loaded.infeasible:,} decisions break their constraints and are skipped.")
+    if loaded.repaired:
+        told.append(
+            f"{loaded.repaired:,} decisions broke their constraints and were moved to the nearest "
+            "that obey."
+        )
     if loaded.left_out:
         told.append(f"{loaded.left_out:,} rows have features that cannot be used; left out.")
     if loaded.skipped:
@@ -143,10 +146,6 @@ def _tell(est: Any, loaded: Loaded) -> None:
     if not loaded.total:
         raise InputError("No sample is left to learn from. " + " ".join(told))
     est.decision_report_ = " ".join(told)
-    names = loaded.orders.data.variable_names
-    vars(est).pop("decision_names_in_", None)
-    if names is not None:
-        est.decision_names_in_ = np.array(names, dtype=object)
     found = loaded.found
     held = sum(one.in_memory for one in found), sum(one.on_disk for one in found)
     loaded.watch.say(
@@ -155,8 +154,29 @@ def _tell(est: Any, loaded: Loaded) -> None:
     )
 
 
-def _fit(est: Any, model: Any, solver: Solver, loaded: Loaded, run: Run) -> None:
+def _fit(est: Any, model: Any, solver: LBFGS | POCS, loaded: Loaded, run: Run) -> None:
     held = loaded.sample()
+    _settle(est, model, solver, loaded)
+    ours = est._fresh(model)
+    _prepare(ours, loaded)
+    objective = PartitionedObjective(loaded, est.loss_, held, tol=solver.tol, threads=est.threads)
+    options: dict[str, Any] = {"max_iter": solver.max_iter, "tol": solver.tol}
+    options["show"] = loaded.watch.step
+    if isinstance(solver, LBFGS):
+        keeper = _keeper(est, solver, loaded, run)
+        history = minimize(ours, None, objective, keeper=keeper, **options)
+    else:
+        with threadpool_limits(1, user_api="blas"):
+            history = alternate(ours, None, objective, **options)
+    est.n_iter_ = len(history) - 1
+    _keep_names(est, loaded)
+    est.partitions_report_ = _report(loaded, objective)
+    est._keep(ours, held[1], history)
+    est._warn_unless_converged()
+
+
+def _settle(est: Any, model: Any, solver: Solver, loaded: Loaded) -> None:
+    """What "auto" means for the loss and the ridge."""
     free = solver.smooths and not getattr(model, "given", None)
     est.loss_ = default_loss(
         loaded.looked_at(),
@@ -169,39 +189,17 @@ def _fit(est: Any, model: Any, solver: Solver, loaded: Loaded, run: Run) -> None
     )
     usual = STRENGTH * loaded.squares / loaded.weight**2
     est.ridge_ = float(est.ridge) if est.ridge != "auto" else usual * free
-    ours = est._fresh(model)
-    _prepare(ours, loaded)
-    objective = PartitionedObjective(loaded, est.loss_, held, tol=solver.tol, threads=est.threads)
-    if isinstance(solver, LBFGS):
-        keeper = _keeper(est, solver, loaded, run)
-        history = minimize(
-            ours,
-            None,
-            objective,
-            max_iter=solver.max_iter,
-            tol=solver.tol,
-            show=loaded.watch.step,
-            keeper=keeper,
-        )
-    else:
-        history = _pocs(ours, objective, solver, loaded.watch)
-    est.n_iter_ = len(history) - 1
+
+
+def _keep_names(est: Any, loaded: Loaded) -> None:
+    """Names of features and variables, where the data have some."""
     data, entries = loaded.orders.data, loaded.orders.entries
     est.n_features_in_ = data.n_features if entries is None else entries.shape[1]
-    names = data.feature_names if entries is None else None
-    vars(est).pop("feature_names_in_", None)
-    if names is not None:
-        est.feature_names_in_ = np.array(names, dtype=object)
-    est.partitions_report_ = _report(loaded, objective)
-    est._keep(ours, held[1], history)
-    est._warn_unless_converged()
-
-
-def _pocs(model: Any, objective: PartitionedObjective, solver: Any, watch: Watch) -> History:
-    with threadpool_limits(1, user_api="blas"):
-        return alternate(
-            model, None, objective, max_iter=solver.max_iter, tol=solver.tol, show=watch.step
-        )
+    features = data.feature_names if entries is None else None
+    for name, found in (("feature", features), ("decision", data.variable_names)):
+        vars(est).pop(f"{name}_names_in_", None)
+        if found is not None:
+            setattr(est, f"{name}_names_in_", np.array(found, dtype=object))
 
 
 def _prepare(model: Any, loaded: Loaded) -> None:

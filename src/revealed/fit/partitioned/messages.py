@@ -51,6 +51,8 @@ class Found:
     on_disk: int
     infeasible: int = 0
     """Decisions left out because they break their constraints."""
+    repaired: int = 0
+    """Decisions moved to the nearest that obey their constraints."""
     left_out: int = 0
     """Rows left out because their features cannot be used."""
     skipped: list[str] = field(default_factory=list)

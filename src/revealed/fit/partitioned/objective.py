@@ -52,6 +52,7 @@ class Loaded:
         self.squares = sum(one.squares for one in found)
         self.skipped = [*orders.data.skipped, *(text for one in found for text in one.skipped)]
         self.infeasible = sum(one.infeasible for one in found)
+        self.repaired = sum(one.repaired for one in found)
         self.left_out = sum(one.left_out for one in found)
 
     def rows(self) -> RowFactor:

@@ -84,6 +84,7 @@ class _Reader:
             return None
         Z, weights = some.Z, _checked_weights(some)
         sets, kept = self._sets(some)
+        self._found.repaired += int(np.count_nonzero(sets.repaired))
         if kept is not None:
             self._found.infeasible += len(Z) - len(kept)
             Z, weights = Z[kept], None if weights is None else weights[kept]

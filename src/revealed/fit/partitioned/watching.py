@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from ..solvers import LBFGS, POCS
 from .executors import Arrived
 
 RECENT = 6
@@ -43,12 +44,15 @@ class Watch:
 
 
 @contextmanager
-def watching(title: str, tol: float, most: int, *, verbose: bool) -> Iterator[Watch]:
-    """What to tell a fit's progress to, of at most so many steps to a relative gap of `tol`."""
+def watching(solver: LBFGS | POCS, *, verbose: bool) -> Iterator[Watch]:
+    """What to tell the progress of a fit by this solver to."""
     if not verbose:
         yield Watch()
         return
-    outlook = Outlook(title, tol, most)
+    if isinstance(solver, LBFGS):
+        outlook = Outlook("L-BFGS", solver.max_iter, solver.tol)
+    else:
+        outlook = Outlook("POCS", solver.max_iter)
     lines = _Lines(outlook)
     if not sys.stderr.isatty():
         yield lines
@@ -63,24 +67,32 @@ def watching(title: str, tol: float, most: int, *, verbose: bool) -> Iterator[Wa
 
 
 class Outlook:
-    """How far a minimization is, and how long it may still take, by its steps so far."""
+    """How far a minimization of at most so many steps is, and how long it may still take, by its
+    steps so far; to a relative gap of `tol`, or 0 where nothing is said of gaps."""
 
-    def __init__(self, title: str, tol: float, most: int) -> None:
-        self.title, self.tol, self.most = title, tol, most
-        self.share, self.words = 0.0, "begins on a part of the samples"
+    def __init__(self, title: str, most: int, tol: float = 0.0) -> None:
+        self.title, self.most, self.tol = title, most, tol
+        self.share, self.words = 0.0, ""
+        self._began: float | None = None
         self._seen: list[tuple[float, float]] = []
         """Of steps the time, and the gap in units of that at which a proof is tried."""
 
     def add(self, row: dict[str, Any], now: float) -> None:
         """A step of the solver."""
+        step = row["iteration"]
         said = [f"h {row['h']:.4g}", *self._gaps(row)]
-        if row.get("expected_gap", 0.0) > 0 and self.tol:
+        self.share = max(self.share, step / max(self.most, 1))
+        if self.tol and row.get("expected_gap", 0.0) > 0:
             self._seen.append((now, row["expected_gap"] / row["proof_at"]))
             self.share = max(self.share, self._way_made())
-        left = self._left(row["iteration"], now)
+        self._began = now if self._began is None else self._began
+        left = self._left(step)
         if left is not None:
             said.append(f"about {duration(left)} left")
-        self.words, self.title = ", ".join(said), f"{self.title.split()[0]} {row['iteration']}"
+        elif step and not self.tol:
+            each = (now - self._began) / step
+            said.append(f"at most {duration(each * (self.most - step))} left")
+        self.words, self.title = ", ".join(said), f"{self.title.split()[0]} {step}"
 
     def _gaps(self, row: dict[str, Any]) -> list[str]:
         """How far the minimum is by what is known of the curvature, and what is proved."""
@@ -94,19 +106,19 @@ class Outlook:
         first, gap = self._seen[0][1], self._seen[-1][1]
         return min(1.0, math.log(first / gap) / math.log(first)) if first > 1 else 1.0
 
-    def _left(self, iteration: int, now: float) -> float | None:
+    def _left(self, step: int) -> float | None:
         """Seconds, if gaps go on to shrink as they did; None where they have not."""
         recent = self._seen[-RECENT:]
         if len(recent) < 2:
             return None
-        (began, first), (_, gap) = recent[0], recent[-1]
+        (began, first), (now, gap) = recent[0], recent[-1]
         each = (now - began) / (len(recent) - 1)
         if gap <= 1.0:
             return PROOF * each
         if not gap < first:
             return None
         steps = (len(recent) - 1) * math.log(gap) / math.log(first / gap)
-        return each * (PROOF + min(steps, max(self.most - iteration, 1)))
+        return each * (PROOF + min(steps, max(self.most - step, 1)))
 
 
 class _Lines(Watch):
