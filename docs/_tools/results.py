@@ -292,7 +292,8 @@ def _plan_for_a_billion() -> str:
     content, inside = load("scale_plan"), load("scale_threads")
     added = "; ".join(
         f"{line['shares']:,} partitions, with {line['threads']} of a machine's cores each, add "
-        f"{line['overhead']:.1f} s"
+        f"{line['overhead']:.1f} s by the clock, and take "
+        f"{line['processor_seconds_of_driver_and_scheduler']:.1f} s of the processor"
         for line in content["lines"]
     )
     kernels, cores = inside["share_in_kernels"], content["cores"]
@@ -301,9 +302,10 @@ def _plan_for_a_billion() -> str:
         f"A plan for {content['samples']:,} decisions on {content['machines']} machines of {cores} "
         "cores, with workers that sleep instead of computing: an evaluation is "
         f"{content['lines'][0]['sleep_of_a_share']:.1f} s of work for every core, and Dask's tasks "
-        f"come on top: {added} (by the clock, with a load of "
+        f"come on top: {added} (driver, scheduler and idle workers in one process, with a load of "
         f"{content['surroundings']['hardware']['load_before']:.0f} on "
-        f"{content['surroundings']['hardware']['cores']} cores before). So let one task at a time "
+        f"{content['surroundings']['hardware']['cores']} cores before it began, so the clock says "
+        "too much). So let one task at a time "
         "have a machine: `dask worker --nthreads 1`, and as many `partitions` as machines. How "
         f"much faster {cores} threads are on one partition has not been measured, for want of a "
         f"machine: {100 * kernels:.0f}% of an evaluation's processor time is spent in kernels that "
