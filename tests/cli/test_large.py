@@ -258,6 +258,35 @@ def test_limits_of_each_row_are_kept_to_in_predictions(mixed, tmp_path, capsys):
     assert (values @ [1.0, 1.0, 2.0] <= budget + 1e-9).all()
 
 
+def test_limits_of_the_nodes_are_ends_of_paths(tmp_path, capsys):
+    from revealed.cli.plans import from_catalogue
+
+    plan = from_catalogue(PROBLEM)
+    rng = np.random.default_rng(8)
+    flow = np.zeros((120, 9))
+    flow[np.arange(120), rng.choice([0, 1, 3], 120)] = 1.0
+    flow[np.arange(120), rng.choice([5, 7, 8], 120)] = -1.0
+    own = plan.with_rows(rv.LinearProgram(plan.rows.A_eq, flow, lb=0.0, ub=1.0)).problem
+    Z = rng.standard_normal((120, 2))
+    answer = own.solve(
+        4.0 + Z @ rng.standard_normal((2, 12)) + 0.3 * rng.standard_normal((120, 12))
+    )
+    there = np.flatnonzero(answer.optimal)  # some ends have no path between them
+    columns = {"rain": Z[there, 0], "hour": Z[there, 1]}
+    columns |= {name: flow[there, k] for k, name in enumerate(plan.equalities)}
+    columns |= {name: answer.x[there, j] for j, name in enumerate(plan.variables)}
+    pq.write_table(pa.table(columns), tmp_path / "trips.parquet", row_group_size=30)
+    pattern = tmp_path / "trips*.parquet"
+    fit = ["fit", "--problem", PROBLEM, "--contexts", pattern, "--decisions", pattern]
+    code, told = run(capsys, *fit, "--limit", "eq*", "--ridge", "0.01", "--out", tmp_path / "model")
+    assert code == 0
+    assert len(told["limits"]) == 9
+    assert told["seen"]["repeated_share"] > 0.6
+    run(capsys, "predict", tmp_path / "model", "--contexts", pattern, "--out", tmp_path / "out")
+    paths = pq.read_table(tmp_path / "out" / "trips.parquet").to_pandas().to_numpy()
+    np.testing.assert_allclose(paths @ plan.rows.A_eq.toarray().T, flow[there], atol=1e-9)
+
+
 def altered(folder, tmp_path, column: str, row: int, value, name: str = "contexts"):
     """A copy of the files with another value in one cell of the third."""
     import shutil
