@@ -201,5 +201,5 @@ class PartitionedObjective:
         return reduce(DualTotals.plus, self._ask("dual", asked))
 
 
-_PASSES = {"evaluate": "Pass", "dual": "Proof, pass"}
+_PASSES = {"evaluate": "Pass", "dual": "Proof"}
 """What a pass is for, as people see it."""

@@ -1,7 +1,7 @@
 """What a person sees of a fit to partitions: how far it is, how fast, and about how long still.
 
-    L-BFGS 7   ━━━━━━━╸━━  h 3.296, gap about 2e-03, proved 1e-02 (asked 1e-04), about 3 min left
-    Pass 12    ━━━━╸━━━━━  412,000 of 1,000,000 samples, 63,000 a second, 853 MB, 9 s left
+    L-BFGS 7   ━━━━━━━╸━━  about 3 min left, h 3.296, gap about 2e-03, proved 1e-02 (asked 1e-04)
+    Pass 12    ━━━━╸━━━━━  9 s left, 412,000 of 1,000,000 samples, 63,000 a second, 853 MB
 
 Bars where rich is installed and stderr is a terminal, else a line for each step of the solver.
 """
@@ -88,10 +88,10 @@ class Outlook:
         self._began = now if self._began is None else self._began
         left = self._left(step)
         if left is not None:
-            said.append(f"about {duration(left)} left")
+            said.insert(0, f"about {duration(left)} left")
         elif step and not self.tol:
             each = (now - self._began) / step
-            said.append(f"at most {duration(each * (self.most - step))} left")
+            said.insert(0, f"at most {duration(each * (self.most - step))} left")
         self.words, self.title = ", ".join(said), f"{self.title.split()[0]} {step}"
 
     def _gaps(self, row: dict[str, Any]) -> list[str]:
@@ -170,10 +170,10 @@ class _Bars(Watch):
                 done.add(k)
                 some = sum(sizes[k] for k in done)
                 rate = some / max(time.monotonic() - began, 1e-9)
-                left = f", {duration((total - some) / rate)} left" if 0 < some < total else ""
+                left = f"{duration((total - some) / rate)} left, " if some < total else ""
                 words = f"{some:,} of {total:,} samples, {rate:,.0f} a second"
                 memory = f", {self.memory / 1e6:,.0f} MB" if self.memory else ""
-                show(self._pass, completed=some, words=f"{words}{memory}{left}")
+                show(self._pass, completed=some, words=f"{left}{words}{memory}")
 
         return arrived
 
