@@ -297,7 +297,7 @@ def _plan_for_a_billion() -> str:
         for line in content["lines"]
     )
     kernels, cores = inside["share_in_kernels"], content["cores"]
-    least = 1.0 / (1.0 - kernels + kernels / cores)
+    waiting = inside["waiting"][str(inside["threads"])]
     return (
         f"A plan for {content['samples']:,} decisions on {content['machines']} machines of {cores} "
         "cores, with workers that sleep instead of computing: an evaluation is "
@@ -308,9 +308,9 @@ def _plan_for_a_billion() -> str:
         "adds several times as much). So let one task at a time "
         "have a machine: `dask worker --nthreads 1`, and as many `partitions` as machines. How "
         f"much faster {cores} threads are on one partition has not been measured, for want of a "
-        f"machine: {100 * kernels:.0f}% of an evaluation's processor time is spent in kernels that "
-        "run without the interpreter's lock. If all the rest held it, they would still "
-        f"be {least:.1f} times as fast as one thread. By `python -m "
+        f"machine. {100 * kernels:.0f}% of an evaluation's processor time is spent in kernels that "
+        f"run without the interpreter's lock, and {inside['threads']} threads wait for each other "
+        f"{100 * waiting:.1f}% of their time. By `python -m "
         "revealed_experiments.bench.scale_plan plan` and `threads`.\n\n" + _killed_fits()
     )
 

@@ -71,7 +71,8 @@ def test_threads_on_one_share_are_compared(tmp_path, monkeypatch, capsys):
     told = told_by(monkeypatch, capsys, *words)
     assert told["same_bits"]
     assert 0 < told["share_in_kernels"] < 1
-    assert {name: len(found) for name, found in told["seconds"].items()} == {"1": 2, "3": 2}
+    assert {name: len(found) for name, found in told["lines"].items()} == {"1": 2, "3": 2}
+    assert all(share is None or 0 <= share < 1 for share in told["waiting"].values())
     assert json.loads(out.read_text())["samples"] == 300
 
 

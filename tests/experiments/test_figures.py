@@ -413,6 +413,7 @@ def test_large_fits_converged_within_their_budget():
     assert kills["kills"] == 20
     assert kills["kills_with_other_threads"] > 0
     assert inside["same_bits"]
+    assert inside["waiting"]["2"] < 0.1
     few, many = content["single_evaluations"]
     ratio = many["evaluation_processor_seconds"][0] / few["evaluation_processor_seconds"][0]
     assert many["samples"] == 10 * few["samples"]

@@ -20,8 +20,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
+from threading import Lock, get_native_id
 from typing import Any
 
 import numpy as np
@@ -107,26 +110,72 @@ def _threads(args: argparse.Namespace) -> dict[str, Any]:
     data = _data(args, partitions=1)
     asked = {k: _loaded(data, Threads(1, k)) for k in (1, args.threads)}
     model = _model(asked[1])
-    seconds: dict[int, list[float]] = {k: [] for k in asked}
-    processor: dict[int, list[float]] = {k: [] for k in asked}
+    lines: dict[int, list[dict[str, float]]] = {k: [] for k in asked}
     sums: dict[int, Any] = {}
     for _ in range(args.rounds):
         for k, objective in asked.items():
-            began, before = time.perf_counter(), objective.processor
-            objective(model, None)
-            seconds[k].append(time.perf_counter() - began)
-            processor[k].append(objective.processor - before)
+            with _watched() as spent:
+                began = time.perf_counter()
+                objective(model, None)
+                spent["clock"] = time.perf_counter() - began
+            lines[k].append(spent)
             sums[k] = model.taken()[0]
-    best = {k: min(found) for k, found in seconds.items()}
     return {
         "samples": args.size,
         "threads": args.threads,
         "share_in_kernels": _share_in_kernels(asked[1], model),
-        "seconds": {str(k): found for k, found in seconds.items()},
-        "processor_seconds": {str(k): found for k, found in processor.items()},
-        "speed_up": best[1] / best[args.threads],
+        "waiting": {str(k): _waiting(found) for k, found in lines.items()},
         "same_bits": bool((sums[1] == sums[args.threads]).all()),
+        "lines": {str(k): found for k, found in lines.items()},
     }
+
+
+@contextmanager
+def _watched() -> Iterator[dict[str, float]]:
+    """Seconds of all threads that look at stretches: in all, on a processor, and in line for one.
+    What is left they waited for each other; a busy machine adds nothing to it."""
+    from revealed.fit.partitioned import share
+
+    spent, lock, in_order = (
+        dict.fromkeys(("all", "running", "in_line"), 0.0),
+        Lock(),
+        share.in_order,
+    )
+
+    def watched(work: Any, items: Any, threads: int) -> Any:
+        def timed(item: Any) -> Any:
+            began, before = time.perf_counter(), _scheduled()
+            result = work(item)
+            parts = time.perf_counter() - began, *np.subtract(_scheduled(), before).tolist()
+            with lock:
+                for name, seconds in zip(("all", "running", "in_line"), parts, strict=True):
+                    spent[name] += seconds
+            return result
+
+        return in_order(timed, items, threads)
+
+    share.in_order = watched
+    try:
+        yield spent
+    finally:
+        share.in_order = in_order
+
+
+def _scheduled() -> tuple[float, float]:
+    """Seconds that this thread has run, and stood in line for a processor (NaN where the system
+    does not say)."""
+    try:
+        told = Path(f"/proc/self/task/{get_native_id()}/schedstat").read_text("ascii").split()
+        return int(told[0]) / 1e9, int(told[1]) / 1e9
+    except OSError:
+        return time.thread_time(), float("nan")
+
+
+def _waiting(lines: list[dict[str, float]]) -> float:
+    """The share of their time that threads waited for each other, that in line not counted."""
+    total = {name: sum(line[name] for line in lines) for name in ("all", "running", "in_line")}
+    mine = total["all"] - total["in_line"]
+    return max(mine - total["running"], 0.0) / mine
 
 
 def _share_in_kernels(objective: Any, model: Any) -> float:
