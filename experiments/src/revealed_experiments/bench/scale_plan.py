@@ -136,11 +136,8 @@ def _watched() -> Iterator[dict[str, float]]:
     What is left they waited for each other; a busy machine adds nothing to it."""
     from revealed.fit.partitioned import share
 
-    spent, lock, in_order = (
-        dict.fromkeys(("all", "running", "in_line"), 0.0),
-        Lock(),
-        share.in_order,
-    )
+    spent: dict[str, float] = {"all": 0.0, "running": 0.0, "in_line": 0.0}
+    lock, in_order = Lock(), share.in_order
 
     def watched(work: Any, items: Any, threads: int) -> Any:
         def timed(item: Any) -> Any:
