@@ -116,6 +116,21 @@ def test_threads_that_share_a_partition_do_not_change_a_bit(monkeypatch):
     np.testing.assert_allclose(alone.coef_, whole.coef_, atol=2e-2 * np.abs(whole.coef_).max())
 
 
+@pytest.mark.parametrize(
+    "run, partitions, expected",
+    [
+        ({"workers": 8}, 64, (8, 1)),
+        ({"workers": 8}, 3, (3, 2)),
+        ({"workers": 8}, 1, (1, 8)),
+        ({"workers": 8, "threads": 3}, 5, (5, 3)),
+    ],
+)
+def test_cores_that_have_no_partition_help_with_others(run, partitions, expected):
+    executor = rv.Run(**run).start(partitions)
+    assert (executor.workers, executor.threads) == expected
+    executor.close()
+
+
 def test_answers_come_in_the_order_of_what_was_asked():
     rng = np.random.default_rng(0)
     waits = rng.uniform(0, 0.01, 40).tolist()

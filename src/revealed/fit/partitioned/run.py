@@ -55,8 +55,8 @@ class Run:
     def start(self, partitions: int) -> Executor:
         """The executor for so many partitions, with its workers started."""
         if self.executor == "threads":
-            workers = self.workers or usual_workers()
-            return Threads(workers, self.threads or max(1, workers // partitions))
+            cores = self.workers or usual_workers()
+            return Threads(min(cores, partitions), self.threads or max(1, cores // partitions))
         if self.executor == "processes":
             return Processes(self.workers, self.threads)
         if isinstance(self.executor, str) and ":" not in self.executor:
