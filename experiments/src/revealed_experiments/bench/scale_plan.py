@@ -316,9 +316,8 @@ def _wait_for(file: Path, workers: int) -> Any:
 def _plan(args: argparse.Namespace) -> dict[str, Any]:
     """How long an evaluation takes with each number of shares."""
     if args.seconds is None:
-        measured = json.loads((RESULTS / "scale.json").read_text("utf-8"))["single_evaluations"][-1]
-        args.seconds = float(np.median(measured["evaluation_processor_seconds"]))
-        args.seconds /= measured["samples"]
+        largest = json.loads((RESULTS / "scale.json").read_text("utf-8"))["lines"][-1]
+        args.seconds = largest["run"]["evaluation_processor_seconds"] / largest["samples"]
     import dask
     import distributed
 
