@@ -313,15 +313,42 @@ def _routes_of_cities() -> str:
 
 def _plan_for_a_billion() -> str:
     """What the driver takes beside workers that only sleep as long as they would compute."""
-    many, few = load("scale_plan")["lines"]
+    content, inside = load("scale_plan"), load("scale_threads")
+    added = "; ".join(
+        f"{line['shares']:,} partitions, with {line['threads']} of a machine's cores each, add "
+        f"{line['overhead']:.1f} s by the clock, and take "
+        f"{line['processor_seconds_of_driver_and_scheduler']:.1f} s of the processor"
+        for line in content["lines"]
+    )
+    kernels, cores = inside["share_in_kernels"], content["cores"]
+    waiting = inside["waiting"][str(inside["threads"])]
     return (
-        f"A plan for {many['samples']:,} decisions on {many['machines']} machines of "
-        f"{many['cores']} cores, with workers that sleep instead of computing: an evaluation is "
-        f"{few['sleep_of_a_share']:.1f} s of work. With a partition for each core Dask's tasks add "
-        f"{many['overhead']:.0f} s, so the driver does not keep up; with one for each machine they "
-        f"add {few['overhead']:.1f} s, which asks for several threads on one partition. That is "
-        "not built yet. By `python -m revealed_experiments.bench.scale_plan plan`; the figures "
-        "with one partition for each machine were copied from its output.\n"
+        f"A plan for {content['samples']:,} decisions on {content['machines']} machines of {cores} "
+        "cores, with workers that sleep instead of computing: an evaluation is "
+        f"{content['lines'][0]['sleep_of_a_share']:.1f} s of work for every core, and Dask's tasks "
+        f"come on top: {added} (driver, scheduler and idle workers in one process, with a load of "
+        f"{content['surroundings']['hardware']['load_before']:.0f} on "
+        f"{content['surroundings']['hardware']['cores']} cores before it began; a busier machine "
+        "adds several times as much). So let one task at a time "
+        "have a machine: `dask worker --nthreads 1`, and as many `partitions` as machines. How "
+        f"much faster {cores} threads are on one partition has not been measured, for want of a "
+        f"machine. {100 * kernels:.0f}% of an evaluation's processor time is spent in kernels that "
+        f"run without the interpreter's lock, and {inside['threads']} threads wait for each other "
+        f"{100 * waiting:.1f}% of their time. By `python -m "
+        "revealed_experiments.bench.scale_plan plan` and `threads`.\n\n" + _killed_fits()
+    )
+
+
+def _killed_fits() -> str:
+    """Fits that were killed and resumed."""
+    content = load("scale_kills")
+    same = "the same coefficients, bit for bit" if content["same_bits"] else "other coefficients"
+    return (
+        f"Fits of {content['samples']:,} decisions were killed with SIGKILL {content['kills']} "
+        f"times in all, at random moments, {content['with_a_checkpoint']} times after the first "
+        f"checkpoint, and resumed, {content['kills_with_other_threads']} times with other numbers "
+        f"of threads: {same}, as one that nothing disturbed, in all {len(content['fits'])} fits. "
+        "By `python -m revealed_experiments.bench.scale_kills`.\n"
     )
 
 

@@ -9,8 +9,8 @@ from limit_files import blend_files
 
 import revealed as rv
 from revealed.cli import main
+from revealed.cli.commands.deciding import without_last_bits
 from revealed.cli.commands.headline import unconvincing
-from revealed.cli.commands.predict import without_last_bits
 from revealed.cli.tables import open_table
 
 MADE = ("bolt", "nut", "gear", "overtime", "resale")

@@ -400,6 +400,15 @@ def test_steps_on_the_gpu_cost_what_is_said():
     assert f"up to {cold:.2f}" in BENCHMARKS
 
 
+def test_kills_and_threads_do_not_change_large_fits():
+    kills, inside = load("scale_kills"), load("scale_threads")
+    assert kills["same_bits"]
+    assert kills["kills"] == 20
+    assert kills["kills_with_other_threads"] > 0
+    assert inside["same_bits"]
+    assert inside["waiting"]["2"] < 0.1
+
+
 def test_large_fits_converged_within_their_budget():
     content = json.loads((RESULTS / "scale.json").read_text("utf-8"))
     page = (ROOT / "docs/guide/large_data.md").read_text("utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,10 @@ from revealed.fit import LBFGS, POCS
 from revealed.fit.bound import lower_bound
 from revealed.fit.draws import Draws, Place
 from revealed.fit.evaluation import DistanceLoss, Evaluator
-from revealed.fit.partitioned import Threads
+from revealed.fit.partitioned import Threads, share
 from revealed.fit.partitioned.compact import Block, Frame, Shelf, pack, unpack
+from revealed.fit.partitioned.executors import one_thread
+from revealed.fit.partitioned.watching import Outlook, duration
 
 pq = pytest.importorskip("pyarrow.parquet")
 pa = pytest.importorskip("pyarrow")
@@ -86,6 +90,72 @@ def test_who_holds_the_partitions_does_not_change_a_bit(solver, run):
     again = estimator(solver=solver).fit(data, run=rv.Run(**run))
     np.testing.assert_array_equal(again.coef_, first.coef_)
     np.testing.assert_array_equal(again.intercept_, first.intercept_)
+
+
+def test_threads_that_share_a_partition_do_not_change_a_bit(monkeypatch):
+    Z, X = samples()
+    data = rv.datasets.Partitions.from_arrays(GRID, Z, X, partitions=2)
+    monkeypatch.setattr("revealed.fit.partitioned.share.CHUNK", 16)
+    stretches: list[int] = []
+    in_order = share.in_order
+
+    def counted(work, items, threads):
+        items = list(items)
+        stretches.append(len(items))
+        return in_order(work, items, threads)
+
+    monkeypatch.setattr(share, "in_order", counted)
+    alone = estimator().fit(data, run=rv.Run(workers=1, threads=1))
+    for threads in (2, 3, 7):
+        again = estimator().fit(data, run=rv.Run(workers=1, threads=threads))
+        np.testing.assert_array_equal(again.coef_, alone.coef_)
+        assert again.certificate_.value == alone.certificate_.value
+        assert again.certificate_.lower_bound == alone.certificate_.lower_bound
+    assert min(stretches) >= 4
+    whole = estimator(solver=LBFGS(tol=1e-10)).fit(Z, X)
+    np.testing.assert_allclose(alone.coef_, whole.coef_, atol=2e-2 * np.abs(whole.coef_).max())
+
+
+@pytest.mark.parametrize(
+    "run, partitions, expected",
+    [
+        ({"workers": 8}, 64, (8, 1)),
+        ({"workers": 8}, 3, (3, 2)),
+        ({"workers": 8}, 1, (1, 8)),
+        ({"workers": 8, "threads": 3}, 5, (5, 3)),
+    ],
+)
+def test_cores_that_have_no_partition_help_with_others(run, partitions, expected):
+    executor = rv.Run(**run).start(partitions)
+    assert (executor.workers, executor.threads) == expected
+    executor.close()
+
+
+def test_answers_come_in_the_order_of_what_was_asked():
+    rng = np.random.default_rng(0)
+    waits = rng.uniform(0, 0.01, 40).tolist()
+
+    def late(item):
+        time.sleep(waits[item])
+        return item
+
+    assert list(share.in_order(late, range(40), 5)) == list(range(40))
+
+
+def test_linear_algebra_has_its_threads_back_when_the_last_one_is_done():
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def threads() -> set[int]:
+        return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        first, second = one_thread(), one_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == {2}
 
 
 def test_the_certificate_of_pocs_counts_all_samples():
@@ -375,6 +445,18 @@ def test_decisions_that_break_their_constraints_are_named_by_file(tmp_path):
     fit = estimator(infeasible="skip").fit(in_files(days))
     assert fit.partitions_report_["samples"] == 59
     assert "1 decisions break their constraints" in fit.decision_report_
+    fit = estimator(infeasible="repair").fit(in_files(days))
+    assert fit.partitions_report_["samples"] == 60
+    assert "1 decisions broke their constraints and were moved" in fit.decision_report_
+
+
+def test_a_day_of_which_every_decision_breaks_its_constraints_can_be_skipped(tmp_path):
+    Z, X = samples(60)
+    X[20:40] = 0.0
+    days = write_days(tmp_path, Z, X)
+    fit = estimator(infeasible="skip").fit(in_files(days))
+    assert fit.partitions_report_["samples"] == 40
+    assert "20 decisions break their constraints" in fit.decision_report_
 
 
 def test_a_full_disk_is_told_in_a_sentence(tmp_path, monkeypatch):
@@ -405,16 +487,16 @@ def test_a_fit_killed_again_and_again_ends_at_the_same_coefficients(tmp_path, mo
     whole = estimator(**settings).fit(data)
     ask, rng, kills = Threads.ask, np.random.default_rng(0), []
 
-    def ask_until(self, method, questions, left):
+    def ask_until(self, *question, left):
         left[0] -= 1
         if left[0] < 0:
             raise Killed
-        return ask(self, method, questions)
+        return ask(self, *question)
 
     run = rv.Run(checkpoint=tmp_path / "checkpoints", checkpoint_every=0)
     while len(kills) < 6:
         left = [int(rng.integers(2, 5))]
-        monkeypatch.setattr(Threads, "ask", lambda s, m, q, left=left: ask_until(s, m, q, left))
+        monkeypatch.setattr(Threads, "ask", partialmethod(ask_until, left=left))
         try:
             again = estimator(**settings).fit(data, run=run)
             break
@@ -434,6 +516,69 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     estimator().fit(rv.datasets.Partitions.from_arrays(GRID, Z, X), run=run)
     with pytest.raises(rv.InputError, match="of another run; these differ: sources"):
         estimator().fit(rv.datasets.Partitions.from_arrays(GRID, Z + 1.0, X), run=run)
+
+
+# --- progress -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_every_partition_is_told_when_it_is_done(executor, monkeypatch):
+    Z, X = samples(200)
+    data = rv.datasets.Partitions.from_arrays(GRID, Z, X, partitions=4)
+    told: list[tuple[str, dict[int, int], list[int]]] = []
+
+    def begin(self, what, sizes):
+        told.append((what, sizes, []))
+        return told[-1][2].append
+
+    monkeypatch.setattr("revealed.fit.partitioned.watching.Watch.begin", begin)
+    fit = estimator().fit(data, run=rv.Run(executor=executor, workers=2))
+    assert told[0][0] == "Reading"
+    for _, sizes, done in told:
+        assert {*done} == {*sizes}
+        assert sum(sizes.values()) == 200
+    assert len(told) == fit.partitions_report_["passes"] + 1
+    assert {what.rstrip(" 0123456789") for what, _, _ in told[1:]} == {"Pass", "Proof"}
+
+
+def test_each_step_is_a_line_where_there_is_no_terminal(capsys):
+    Z, X = samples()
+    data = rv.datasets.Partitions.from_arrays(GRID, Z, X, partitions=2)
+    estimator(verbose=True, solver=LBFGS(tol=1e-9)).fit(data)
+    first, *steps = capsys.readouterr().err.splitlines()
+    assert first.startswith("Read 600 samples in")
+    assert steps[0].startswith("L-BFGS 0: h ")
+    for line in steps:
+        assert "samples a second" in line
+        assert line.endswith(" MB")
+    assert any("gap about" in line for line in steps)
+
+
+def test_the_time_left_follows_from_how_fast_the_gap_falls():
+    outlook = Outlook("L-BFGS", 500, 1e-4)
+    aim = {"proof_at": 1e-5}
+    outlook.add({"iteration": 0, "h": 2.0}, 0.0)
+    assert outlook.words == "h 2"
+    outlook.add({"iteration": 1, "h": 1.9, "expected_gap": 1e-1} | aim, 60.0)
+    assert "left" not in outlook.words
+    outlook.add({"iteration": 2, "h": 1.9, "expected_gap": 1e-2, "gap": 5e-2} | aim, 120.0)
+    # Three more orders of magnitude, a minute each, and the proof.
+    words = "about 6 min left, h 1.9, gap about 1e-02, proved 5e-02 (asked 1e-04)"
+    assert outlook.words == words
+    assert outlook.share == pytest.approx(1 / 4)
+    outlook.add({"iteration": 3, "h": 1.9, "expected_gap": 1e-5} | aim, 180.0)
+    assert outlook.words.startswith("about 3 min left")
+    assert outlook.share == 1.0
+    capped = Outlook("L-BFGS", 3, 1e-12)
+    for k, gap in enumerate((1e-1, 9e-2)):
+        row = {"iteration": k, "h": 1.0, "expected_gap": gap, "proof_at": 1e-13}
+        capped.add(row, 10.0 * k)
+    assert capped.words.startswith("about 50 s left")  # no more steps than are allowed
+    pocs = Outlook("POCS", 10)
+    for k in range(3):
+        pocs.add({"iteration": k, "h": 1.0}, 5.0 * k)
+    assert (pocs.words, pocs.share) == ("at most 40 s left, h 1", 0.2)
+    assert (duration(0.2), duration(5400), duration(12_000)) == ("1 s", "1 h 30 min", "3 h 20 min")
 
 
 # --- batches for torch ----------------------------------------------------------------------------
@@ -481,15 +626,16 @@ def test_another_number_of_processes_resumes_a_training(tmp_path):
     )
     words = [str(worker), str(tmp_path / "days.parquet"), "--grid", "3", "--features", "2"]
     words += ["--checkpoint", str(tmp_path / "state.pt"), "--epochs"]
-    two = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
     told = ""
-    for launch, epochs in ((two, "2"), ([], "4")):
+    for launch, epochs in (([*launcher, "2"], "2"), ([*launcher, "3"], "4"), ([], "5")):
         command = [sys.executable, *launch, *words, epochs]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
         told += done.stdout
     lines = told.strip().splitlines()
     kept = [line.partition(":")[0] for line in lines]
-    assert kept == [f"epoch {k}, {2 if k < 2 else 1} processes" for k in range(4)]
+    assert kept == [f"epoch {k}, {ranks} processes" for k, ranks in enumerate((2, 2, 3, 3, 1))]
     losses = [float(line.rpartition(" ")[2]) for line in lines]
-    assert losses[3] < losses[2] < losses[1] < losses[0]
+    assert losses[1] < losses[0]
+    assert max(losses[2:]) < losses[1]  # a network that began anew would be at losses[0] again

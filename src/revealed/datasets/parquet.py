@@ -19,7 +19,7 @@ from ..errors import InputError, PartitionError
 from ..problems.catalogue.paths import between
 from ..problems.linear import LinearProgram
 from ..problems.structures import PathStructure
-from .pieces import Piece, Samples, files_of
+from .pieces import Encoder, Piece, Samples, files_of
 
 LIMITS = ("b_eq", "b_ub", "lb", "ub")
 
@@ -37,6 +37,13 @@ class Columns:
     constraints: Callable[[Any, dict[str, np.ndarray]], Any] | None = None
     constraint_columns: tuple[str, ...] = ()
     ends: tuple[str, str] | None = None
+    encoder: Encoder | None = None
+    """Makes the features of its columns, where they are not all numbers."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Columns that features are made of."""
+        return (self.features or ()) if self.encoder is None else self.encoder.columns
 
     @property
     def besides(self) -> tuple[str, ...]:
@@ -112,6 +119,8 @@ def _completed(problem: Any, pair: ParquetPair, columns: Columns) -> Columns:
             f"{len(variables)}."
         )
     features = columns.features
+    if columns.encoder is not None:
+        features = columns.encoder.names
     if features is None:
         schema, other = _file(pair.contexts).schema_arrow, {*columns.besides}
         other |= {*(variables or ())} if same else set()
@@ -167,7 +176,7 @@ class ParquetPair:
     def check(self) -> None:
         """Refuse files without the columns, and pairs of different length."""
         c = self.columns
-        _require(self.contexts, (*(c.features or ()), *c.besides))
+        _require(self.contexts, (*c.sources, *c.besides))
         if self.decisions is None:
             return
         _require(self.decisions, c.long if c.long else (c.variables or ()))
@@ -181,38 +190,70 @@ class ParquetPair:
 
     def read(self, problem: Any, start: int, stop: int, size: int) -> Iterator[Samples]:
         c = self.columns
-        assert c.features is not None, "files have been looked at"
-        names = [*c.features, *c.besides]
-        own = c.variables if c.long is None and self.decisions is not None else None
-        together = own is not None and self.decisions == self.contexts
-        if together:
-            names += own or ()
         long = None
         if c.long is not None and self.decisions is not None:
             long = _LongDecisions(self, problem.n_variables, start, stop)
-        parts = _rows(self.contexts, start, stop, dict.fromkeys(names), size)
-        beside = None
-        if own is not None and not together:
-            assert self.decisions is not None
-            beside = _rows(self.decisions, start, stop, dict.fromkeys(own), size)
-        for first, where, table in parts:
-            Z = _numbers(table, c.features, where)
-            other = next(beside) if beside is not None else (first, where, table)
-            X = None
-            if own is not None:
-                X = _numbers(other[2], own, other[1]).astype(np.float64, copy=False)
+        for first, where, table, beside in self._tables(start, stop, size):
+            Z, kept = self._features(table, first, where)
             ids = table.column(c.ids).to_pylist() if c.ids else None
-            if long is not None:
-                X = long.of(ids)
+            X = None if long is None else long.of(ids)
+            if beside is not None:
+                X = self._decisions(beside, ids)
             weights = None
             if c.weights is not None:
                 weights = _numbers(table, (c.weights,), where)[:, 0].astype(np.float64)
-            yield Samples(Z, X, weights, ids, self._problem(problem, table, where), where)
+            own = self._problem(problem, table, where)
+            numbers = np.arange(first, first + len(table))
+            some = Samples(Z, X, weights, ids, own, where, numbers)
+            yield some if kept is None else some.take(kept)
+
+    def _tables(
+        self, start: int, stop: int, size: int
+    ) -> Iterator[tuple[int, str, Any, tuple[str, Any] | None]]:
+        """Runs of rows: the number of the first, words for which these are, the table of contexts,
+        and words and table of wide decisions."""
+        c = self.columns
+        own = c.variables if c.long is None and self.decisions is not None else None
+        names = [*c.sources, *c.besides]
+        if own is None or self.decisions == self.contexts:
+            columns = dict.fromkeys([*names, *(own or ())])
+            for first, where, table in rows(self.contexts, start, stop, columns, size):
+                yield first, where, table, None if own is None else (where, table)
+            return
+        assert self.decisions is not None
+        there = column_names(self.decisions)
+        beside = dict.fromkeys([*own, *([c.ids] if c.ids in there else [])])
+        for (first, where, table), (_, other, decisions) in zip(
+            rows(self.contexts, start, stop, dict.fromkeys(names), size),
+            rows(self.decisions, start, stop, beside, size),
+            strict=True,
+        ):
+            yield first, where, table, (other, decisions)
+
+    def _features(self, table: Any, first: int, where: str) -> tuple[np.ndarray, np.ndarray | None]:
+        c = self.columns
+        if c.encoder is not None:
+            return c.encoder(table, self.contexts, first)
+        return _numbers(table, c.features, where), None
+
+    def _decisions(self, beside: tuple[str, Any], ids: list[Any] | None) -> np.ndarray:
+        """(b, n) wide decisions; refused where they are of other samples than the contexts."""
+        c, (where, table) = self.columns, beside
+        apart = self.decisions != self.contexts
+        if ids is not None and apart and c.ids in table.column_names:
+            theirs = table.column(c.ids).to_pylist()
+            other = next((k for k, id in enumerate(ids) if id != theirs[k]), None)
+            if other is not None:
+                raise InputError(
+                    f"{where}: the decision of {theirs[other]!r} is where the contexts have "
+                    f"{ids[other]!r}. Files of decisions must be in the order of the contexts."
+                )
+        return _numbers(table, c.variables, where).astype(np.float64, copy=False)
 
     def _problem(self, problem: Any, table: Any, where: str) -> Any:
         c = self.columns
         if c.limits:
-            parts = {name: getattr(problem, name) if name in LIMITS else None for name in LIMITS}
+            parts = {name: getattr(problem, name) for name in LIMITS}
             for name, columns in c.limits.items():
                 parts[name] = _numbers(table, columns, where).astype(np.float64)
             problem = LinearProgram(
@@ -224,7 +265,10 @@ class ParquetPair:
             problem = between(problem, source, target)
         if c.constraints is not None:
             there = {name: table.column(name).to_numpy() for name in c.constraint_columns}
-            problem = c.constraints(problem, there)
+            try:
+                problem = c.constraints(problem, there)
+            except InputError as error:
+                raise type(error)(f"{where}: {error}") from error
         return problem
 
 
@@ -238,7 +282,7 @@ class _LongDecisions:
         assert c.ids is not None
         assert self._path is not None
         names = np.concatenate(
-            [t.column(c.ids).to_numpy() for _, _, t in _rows(pair.contexts, start, stop, [c.ids])]
+            [t.column(c.ids).to_numpy() for _, _, t in rows(pair.contexts, start, stop, [c.ids])]
         )
         key, entry, value = c.long
         try:
@@ -291,7 +335,7 @@ class _LongDecisions:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def _rows(
+def rows(
     path: str, start: int, stop: int, columns: Any, size: int = 65_536
 ) -> Iterator[tuple[int, str, Any]]:
     """Rows `start` to `stop` as tables of `size` rows: the number of the first, words for which

@@ -20,7 +20,7 @@ from .._common.checks import check_whole
 from ..errors import InputError, ShapeError
 from ..problems.protocol import check_problem
 from .parquet import Columns, open_files
-from .pieces import Piece, Samples, Source
+from .pieces import Encoder, Piece, Samples, Source
 
 MOST = 64
 """Partitions, about, unless more are asked for: what a driver adds up does not grow with the
@@ -84,7 +84,7 @@ class Partitions:
         contexts: Any,
         decisions: Any = None,
         *,
-        features: Sequence[str] | None = None,
+        features: Sequence[str] | Encoder | None = None,
         variables: Sequence[str] | None = None,
         weights: str | None = None,
         ids: str | None = None,
@@ -106,8 +106,9 @@ class Partitions:
         contexts, decisions : paths, globs, folders, or lists of these
             The k-th file of decisions belongs to the k-th file of contexts, in the order of their
             names; both may be the same files. Without decisions the data can only be predicted on.
-        features : sequence of str or None
-            Columns of contexts, numbers; None for all columns of numbers that nothing else names.
+        features : sequence of str, Encoder or None
+            Columns of contexts, numbers; None for all columns of numbers that nothing else names;
+            or what makes features of other columns.
         variables : sequence of str or None
             Columns of decisions, in the order of the problem's variables, or with `long` the names
             of the variables; None for all columns of a file of decisions, or with `long` for
@@ -135,8 +136,10 @@ class Partitions:
         bad : "refuse" or "skip"
             What to do with files and row groups that cannot be read.
         """
+        encoder = features if callable(features) else None
         columns = Columns(
-            features=None if features is None else tuple(features),
+            features=None if features is None or callable(features) else tuple(features),
+            encoder=encoder,
             variables=None if variables is None else tuple(variables),
             weights=weights,
             ids=ids,
@@ -304,6 +307,12 @@ class Partitions:
             first, last = pieces[0].start, pieces[-1].stop
             result.problem = self.problem[first:last]
         return result
+
+    @property
+    def partition_sizes(self) -> dict[int, int]:
+        """Rows of each partition, by its number."""
+        sizes = (sum(p.stop - p.start for p in pieces) for pieces in self.partitions)
+        return dict(enumerate(sizes))
 
     @property
     def fingerprint(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -37,6 +37,41 @@ class Samples:
     """Their constraints."""
     where: str
     """Which rows of what these are, for messages."""
+    numbers: np.ndarray | None = None
+    """(b,) of the rows in their file, where they are of one."""
+    left_out: int = 0
+    """Rows beside these that cannot be used."""
+
+    def take(self, index: np.ndarray) -> Samples:
+        """The chosen samples, by increasing numbers; the others are left out."""
+        parts = {name: getattr(self, name) for name in ("Z", "X", "weights", "numbers")}
+        chosen = {name: part[index] for name, part in parts.items() if part is not None}
+        return replace(
+            self,
+            **chosen,
+            ids=None if self.ids is None else [self.ids[k] for k in index],
+            problem=self.problem if self.problem.n_instances is None else self.problem[index],
+            left_out=self.left_out + len(self.Z) - len(index),
+        )
+
+
+class Encoder(Protocol):
+    """Makes features of columns that are not all numbers; processes must be able to import it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of contexts that it reads."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(d,) of the features that it makes."""
+        ...
+
+    def __call__(self, table: Any, path: str, first: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """(b, d) features of an Arrow table, whose rows are those from `first` on of the file
+        `path`; and the rows that can be used, None for all."""
+        ...
 
 
 class Source(Protocol):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .loading import load as load
     from .partial import PartialDecisions as PartialDecisions
     from .partitioned.batches import PartitionBatches as PartitionBatches
-    from .partitioned.executors import Run as Run
+    from .partitioned.run import Run as Run
     from .scoring import predict_cost as predict_cost
     from .scoring import scorer as scorer
     from .torch_model import TorchModel as TorchModel
@@ -60,7 +60,7 @@ _LAZY = {
     "load": "loading",
     "PartialDecisions": "partial",
     "PartitionBatches": "partitioned.batches",
-    "Run": "partitioned.executors",
+    "Run": "partitioned.run",
     "InverseRegressor": "estimator",
     "InverseRegressorCV": "cross_validation",
 }

@@ -135,8 +135,8 @@ class Descent:
             self._keep(at)
             here = at.here
             self._record(here)
-            show(self.history.rows[-1])
             direction = two_loops(here.gradient, at.pairs, at.metric)
+            show(self.history.rows[-1] | self._expected(at, direction))
             self.history.reason = self._reason(
                 here, direction, known=MEMORY if at.metric else len(at.pairs)
             )
@@ -168,6 +168,15 @@ class Descent:
             at.here = found
         self.here = at.here
         self.model.move_to(at.here.x)
+
+    def _expected(self, at: Standing, direction: np.ndarray) -> dict[str, float]:
+        """For a progress bar: the gap that is left by what is known of the curvature, and at which
+        one a proof is tried."""
+        known = at.metric is not None or len(at.pairs) >= TRUSTED
+        if not known or not at.here.value > 0:
+            return {}
+        expected = _promised(at.here, direction) / at.here.value
+        return {"expected_gap": expected, "proof_at": self.hope * self.tol}
 
     def _sharpen(self, at: Standing) -> np.ndarray:
         """Round the kink off less, and begin again from here: the first direction."""
@@ -295,12 +304,12 @@ class Descent:
             if self.objective.loss.is_convex or length <= NEARLY_FLAT * small:
                 return length <= small
             # Samples that are given up have no gradient: far from a minimum it can be small too.
-            promised = -0.5 * float(here.gradient @ direction)
-            return length <= small and known >= TRUSTED and promised <= self.tol * here.value
+            flat = _promised(here, direction) <= self.tol * here.value
+            return length <= small and known >= TRUSTED and flat
         # A kink that is still rounded by delta need not be approached more closely than that.
         rounded = self.objective.loss.power == ROUNDED
         allowed = max(self.tol * here.value, ENOUGH * self.objective.loss.delta * rounded)
-        if -0.5 * float(here.gradient @ direction) > self.hope * allowed:
+        if _promised(here, direction) > self.hope * allowed:
             return False
         if not self.proves:
             return known >= TRUSTED
@@ -346,3 +355,8 @@ class Descent:
                 high = (t, after)
             t = next_trial(low, high, t)
         return best
+
+
+def _promised(here: Point, direction: np.ndarray) -> float:
+    """By how much the loss should fall along `direction`, if its curvature is as it seems."""
+    return -0.5 * float(here.gradient @ direction)

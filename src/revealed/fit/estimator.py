@@ -38,8 +38,8 @@ from .models import CostModel
 from .named_models import CHOSEN, MODELS, fresh_copy
 from .observed import observed
 from .partial import PartialDecisions, fit_partial
-from .partitioned.executors import Run
 from .partitioned.fitting import fit_partitions
+from .partitioned.run import Run
 from .prediction import Predictor, cost_form, cost_units, filled_up, in_scale
 from .solvers import LBFGS, Job, Solver, as_solver
 from .storing import save_estimator

@@ -26,7 +26,7 @@ from .history import History, StopReason
 from .keeping import Keeper
 from .models import ConvexModel
 from .objective import Objective
-from .progress import progress
+from .progress import Show, progress
 from .quasi_newton import Metric
 
 PART, NEAR_ENOUGH, MOST_ON_PART = 500, 3e-3, 60
@@ -131,15 +131,17 @@ def minimize(
     tol: float = 1e-6,
     monitor: Monitor | None = None,
     verbose: bool = False,
+    show: Show | None = None,
     describe_fit: bool = True,
     sample_curvature: bool = True,
     keeper: Keeper | None = None,
 ) -> History:
-    """`lbfgs` for a model that is prepared and data of any kind; `keeper` keeps checkpoints."""
+    """`lbfgs` for a model that is prepared and data of any kind; `keeper` keeps checkpoints, and
+    `show` takes rows of the history as they come, in place of the usual bar."""
     # Threads of the linear algebra wait for work in a loop, on the cores that projections use.
     with (
         threadpool_limits(1, user_api="blas"),
-        progress("L-BFGS", max_iter, verbose=verbose) as show,
+        progress("L-BFGS", max_iter, verbose=verbose, show=show) as show,
     ):
         found = None if keeper is None else keeper.found
         before = 0

@@ -27,7 +27,7 @@ from .evaluation import DistanceLoss, Evaluator
 from .history import History, StopReason, has_stalled
 from .models import CostModel, is_convex_model
 from .objective import Objective
-from .progress import progress
+from .progress import Show, progress
 
 Monitor = Callable[[CostModel], dict[str, Any]]
 
@@ -121,17 +121,19 @@ def alternate(
     window: int = 10,
     monitor: Monitor | None = None,
     verbose: bool = False,
+    show: Show | None = None,
 ) -> History:
-    """`pocs` for a model that is prepared and data of any kind."""
+    """`pocs` for a model that is prepared and data of any kind; `show` takes rows of the history as
+    they come, in place of the usual bar."""
     _refuse_kinks(objective.loss)
     history, fitting = History(), 0.0
-    with progress("POCS", max_iter, verbose=verbose) as show:
+    with progress("POCS", max_iter, verbose=verbose, show=show) as show:
         while history.reason is None:
             done = objective(model, features)
             row = {"iteration": len(history), "loss": done.h + model.penalty()} | done.row()
             row["fit_seconds"] += fitting
             history.append(row | (monitor(model) if monitor else {}))
-            show(history.rows[-1])
+            show(history.rows[-1] | objective.pace())
             history.reason = _reason(history, max_iter, tol, window, objective.loss)
             started = time.perf_counter()
             if history.reason is None:

@@ -14,8 +14,12 @@ LINES = 10
 
 
 @contextmanager
-def progress(title: str, total: int, *, verbose: bool) -> Iterator[Show]:
-    """A function to call with every row of a history; it writes to stderr if `verbose`."""
+def progress(title: str, total: int, *, verbose: bool, show: Show | None = None) -> Iterator[Show]:
+    """A function to call with every row of a history; it writes to stderr if `verbose`. One that is
+    there already is `show`."""
+    if show is not None:
+        yield show
+        return
     if not verbose:
         yield lambda row: None
         return

@@ -27,6 +27,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("size", type=int)
     parser.add_argument("--executor", default="threads", help="memory: arrays, without partitions")
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--threads", type=int)
     parser.add_argument("--checkpoint", type=Path)
     parser.add_argument("--checkpoint-every", type=float, default=60.0)
     parser.add_argument("--coefficients", type=Path)
@@ -51,6 +53,8 @@ def _fit(args: argparse.Namespace) -> dict[str, Any]:
         data = rv.datasets.Partitions.from_parquet(problem(), files, files, **names)
         run = rv.Run(
             executor=args.executor,
+            workers=args.workers,
+            threads=args.threads,
             memory=MEMORY,
             checkpoint=args.checkpoint,
             checkpoint_every=args.checkpoint_every,

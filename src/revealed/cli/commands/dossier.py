@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -93,13 +94,7 @@ class Dossier:
 
     def tell_limits(self) -> None:
         """Say which columns are limits, if any."""
-        own = [limit.source for limit in self.limits if not limit.learned]
-        if own:
-            names = listed(own)
-            tell(
-                "Limits",
-                f"{names}: read for each sample. The model does not learn from these columns.",
-            )
+        tell_own_limits(self.limits)
 
     def plain_limits(self) -> list[dict[str, str]]:
         """For JSON."""
@@ -201,6 +196,16 @@ class Dossier:
         return self.context_table.where(int(self.context_rows[b]), column)
 
 
+def tell_own_limits(limits: Sequence[Limit]) -> None:
+    """Say which columns are limits, if any."""
+    own = [limit.source for limit in limits if not limit.learned]
+    if own:
+        tell(
+            "Limits",
+            f"{listed(own)}: read for each sample. The model does not learn from these columns.",
+        )
+
+
 def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
     """The options that name the files; a model brings its own problem."""
     if problem:
@@ -250,7 +255,8 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
         required=True,
         type=Path,
         metavar="FILE",
-        help="table of what is known beforehand: a row for each sample, a column for each feature",
+        help="table of what is known beforehand: a row for each sample, a column for each feature; "
+        "a folder or a pattern of Parquet files is read part by part",
     )
     parser.add_argument(
         "--decisions",
@@ -258,7 +264,7 @@ def add_files(parser: argparse.ArgumentParser, *, problem: bool) -> None:
         type=Path,
         metavar="FILE",
         help="table of what was decided: a column for each variable of the model, or a row for "
-        "each entry in columns 'variable' and 'value'",
+        "each entry in columns 'variable' and 'value'; or a folder or a pattern",
     )
     parser.add_argument(
         "--id",

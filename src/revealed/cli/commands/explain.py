@@ -20,13 +20,16 @@ from ..explain import (
     needed,
     stable_changes,
 )
+from ..plans import Plan
 from ..store import FittedModel, load_model
 from ..tables.names import did_you_mean, plain_name
 from .cleaning import cleaned
 from .deciding import decide
 from .dossier import Dossier, add_files, dossier_for, learned_limits, plans_at
+from .explain_parts import findings_of, is_same, joined
 from .explanation import Explanation, OneSample, tell_all
 from .judging import fingerprint, judge
+from .large import many_files
 from .learned import limit_facts
 from .options import whole
 from .reading import reading_for
@@ -69,12 +72,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what the model explains and what it misses."""
     model = load_model(args.model)
+    large = many_files(args.contexts) or many_files(args.decisions)
+    explanation = _of_parts(args, model) if large else _of_table(args, model)
+    if args.json:
+        tell_json(explanation.plain())
+    else:
+        tell_all(explanation, args.top)
+    return 0
+
+
+def _of_table(args: argparse.Namespace, model: FittedModel) -> Explanation:
     how = reading_for(model.training, args)
     read = dossier_for(model, args.contexts, args.decisions, args.id, how)
     dossier = cleaned(read, how).dossier
     costs = model.costs(dossier.contexts)
-    quiet, plans = args.json, plans_at(model, dossier)
-    verdict = judge(model, plans, dossier.contexts, dossier.decisions, quiet=quiet)
+    verdict = judge(
+        model, plans_at(model, dossier), dossier.contexts, dossier.decisions, quiet=args.json
+    )
     learn, held = _parts(model, dossier)
     facts: dict[str, Any] = {
         "training": model.training,
@@ -89,19 +103,51 @@ def run(args: argparse.Namespace) -> int:
     misses = _misses(model, dossier, costs, np.flatnonzero(verdict.solved & ~verdict.as_good))
     looked = np.flatnonzero(verdict.as_good)[:SENSITIVITY_SAMPLES]
     changes = stable_changes(dossier.plans[looked], costs[looked], dossier.decisions[looked])
-    small = model.plan.problem.n_variables <= LARGEST and not model.plan.is_whole
-    small = small and model.given is None
-    known = len(learn) >= 2 * FEWEST  # with fewer, every limit counts as nearly always reached
-    sure = _coefficients(model, dossier, learn, args) if args.rounds and small and known else None
+    sure = None
+    if _has_intervals(model, len(learn), args):
+        rows = dossier.plans[learn], dossier.contexts[learn], dossier.decisions[learn]
+        sure = _coefficients(model, *rows, args)
     one = None
     if args.sample is not None:
-        one = _one_sample(model, dossier, costs, verdict.as_good, args)
-    explanation = Explanation(model, dossier, facts, misses, changes, sure, one, args.rounds)
-    if args.json:
-        tell_json(explanation.plain())
-    else:
-        tell_all(explanation, args.top)
-    return 0
+        b = _asked(dossier, args.sample)
+        rows = dossier.plans[[b]], costs[b], dossier.decisions[b]
+        one = _one_sample(model, *rows, bool(verdict.as_good[b]), args)
+    return Explanation(model, dossier, facts, misses, len(misses), changes, sure, one, args.rounds)
+
+
+def _of_parts(args: argparse.Namespace, model: FittedModel) -> Explanation:
+    """The same of many files, which are read once."""
+    found = findings_of(args, model, SENSITIVITY_SAMPLES)
+    many = not found.learned
+    facts: dict[str, Any] = {
+        "training": model.training,
+        "same_tables": is_same(model, found.parts),
+        "few": found.learn if found.learn < 2 * FEWEST else None,
+        "many": found.learn if many else None,
+        "all": found.all.plain(),
+        "held": found.held.plain() if found.held.samples else None,
+        **found.plain_assumed(),
+    }
+    changes, sure, one = np.zeros(0), None, None
+    if found.looked:
+        plan, Z, X = joined(model, found.looked)
+        changes = stable_changes(plan, model.costs(Z), X)
+    if not many and _has_intervals(model, found.learn, args):
+        sure = _coefficients(model, *joined(model, found.learned), args)
+    if args.sample is not None and not found.asked:
+        raise InputError(f"There is no sample {args.sample!r} in these files.")
+    if found.asked:
+        plan, Z, X = joined(model, found.asked)
+        one = _one_sample(model, plan, model.costs(Z)[0], X[0], found.explained, args)
+    misses, missed = found.misses, found.missed
+    return Explanation(model, found, facts, misses, missed, changes, sure, one, args.rounds)
+
+
+def _has_intervals(model: FittedModel, learned: int, args: argparse.Namespace) -> bool:
+    """Whether intervals are asked for and can be had from so many decisions: with fewer, every
+    limit counts as nearly always reached."""
+    small = model.plan.problem.n_variables <= LARGEST and not model.plan.is_whole
+    return bool(args.rounds) and small and model.given is None and learned >= 2 * FEWEST
 
 
 def _misses(
@@ -128,15 +174,14 @@ def _parts(model: FittedModel, dossier: Dossier) -> tuple[np.ndarray, np.ndarray
 
 
 def _coefficients(
-    model: FittedModel, dossier: Dossier, rows: np.ndarray, args: argparse.Namespace
+    model: FittedModel, plan: Plan, Z: np.ndarray, X: np.ndarray, args: argparse.Namespace
 ) -> CoefficientIntervals:
     from ...fit import coefficient_intervals
 
-    sets = OptimalitySet(dossier.plans[rows].problem, dossier.decisions[rows], model.margin)
     with waiting("Refits", args.rounds, quiet=args.json) as step:
         return coefficient_intervals(
-            dossier.contexts[rows],
-            sets,
+            Z,
+            OptimalitySet(plan.problem, X, model.margin),
             kind=model.kind,
             loss=loss_of(model.training),
             ridge=float(model.training.get("ridge", 0.0)),
@@ -145,14 +190,8 @@ def _coefficients(
         )
 
 
-def _one_sample(
-    model: FittedModel,
-    dossier: Dossier,
-    costs: np.ndarray,
-    explained: np.ndarray,
-    args: argparse.Namespace,
-) -> OneSample:
-    name = args.sample
+def _asked(dossier: Dossier, name: str) -> int:
+    """The number of the sample of this name."""
     b = next((b for b in range(len(dossier)) if dossier.sample(b) == name), None)
     if b is None:
         names = [dossier.sample(b) for b in (0, len(dossier) - 1)]
@@ -161,13 +200,24 @@ def _one_sample(
             f"There is no sample {name!r}{near}; they are called {names[0]!r}, {names[1]!r} and so "
             "on."
         )
-    if explained[b]:
+    return b
+
+
+def _one_sample(
+    model: FittedModel,
+    plan: Plan,
+    cost: np.ndarray,
+    taken: np.ndarray,
+    explained: bool,
+    args: argparse.Namespace,
+) -> OneSample:
+    """What is known of one sample, with its `plan`, cost (n,) and decision (n,)."""
+    name = args.sample
+    if explained:
         with waiting("Ranges", len(model.plan.variables), quiet=args.json) as step:
-            ranges = cost_ranges(dossier.plans[[b]], costs[b], dossier.decisions[b], step)
-        return OneSample(name, ranges, None)
-    taken = dossier.decisions[[b]]
-    sets = explaining(dossier.plans[[b]].problem, taken, model.given)
-    nearest = nearest_costs(sets, costs[[b]], model.given).costs[0]
+            return OneSample(name, cost_ranges(plan, cost, taken, step), None)
+    sets = explaining(plan.problem, taken[None], model.given)
+    nearest = nearest_costs(sets, cost[None], model.given).costs[0]
     if np.isnan(nearest).any():
         return OneSample(name, None, None)
-    return OneSample(name, None, needed(model.plan, costs[b], taken[0], nearest))
+    return OneSample(name, None, needed(model.plan, cost, taken, nearest))

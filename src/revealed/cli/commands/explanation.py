@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from ..explain import Miss, Needed, SensitivityRange
 from ..plans import Plan
 from ..store import FittedModel
 from ..tables.names import listed
-from .dossier import Dossier
 from .headline import tell_baselines, tell_figures
 from .learned import tell_limits
 from .telling import table, tell
@@ -42,14 +41,29 @@ class OneSample(NamedTuple):
     needed: list[Needed] | None
 
 
+class Source(Protocol):
+    """Where samples come from: one table, or many files."""
+
+    def sample(self, b: int) -> str:
+        """What people call a sample."""
+        ...
+
+    def tell_assumed(self) -> None:
+        """Say what was assumed about the tables, and which rows were left out."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """Everything that is known of a model on tables whose decisions are known."""
 
     model: FittedModel
-    dossier: Dossier
+    source: Source
     facts: dict[str, Any]
     misses: list[Miss]
+    """The farthest first."""
+    missed: int
+    """How many there are in all."""
     changes: np.ndarray
     """Of all costs at once, that explained decisions stand."""
     sure: CoefficientIntervals | None
@@ -59,9 +73,10 @@ class Explanation:
 
     def plain(self) -> dict[str, Any]:
         """For JSON. Costs are those to minimize, also where the planner maximizes."""
-        misses = [m._asdict() | {"sample": self.dossier.sample(m.sample)} for m in self.misses]
+        misses = [m._asdict() | {"sample": self.source.sample(m.sample)} for m in self.misses]
         maximize = self.model.plan.maximize
-        output = self.facts | {"maximize": maximize, "misses": misses, "sensitivity": self.changes}
+        output = self.facts | {"maximize": maximize, "missed": self.missed, "misses": misses}
+        output["sensitivity"] = self.changes
         if self.sure is not None:
             output["coefficients"] = self._plain_coefficients(self.sure)
         if self.one is not None and self.one.ranges is not None:
@@ -111,6 +126,12 @@ def tell_all(explanation: Explanation, top: int) -> None:
             "Intervals",
             "none: intervals are available only where no costs are given.",
         )
+    elif explanation.facts.get("many") is not None and explanation.rounds:
+        tell(
+            "Intervals",
+            f"none: refits need their decisions in memory, and {explanation.facts['many']:,} are "
+            "too many. One table with fewer of them gives intervals, though wider ones.",
+        )
     elif explanation.facts["few"] is not None and explanation.rounds:
         tell(
             "Intervals",
@@ -122,7 +143,7 @@ def tell_all(explanation: Explanation, top: int) -> None:
 
 
 def _tell_shares(explanation: Explanation) -> None:
-    explanation.dossier.tell_assumed()
+    explanation.source.tell_assumed()
     tell_whole(explanation.model.plan)
     tell_given(explanation.model)
     certificate, words = (
@@ -203,19 +224,19 @@ def _tell_misses(explanation: Explanation, top: int) -> None:
     if not misses:
         tell("Misses", f"none: every decision is the {words.best} under the learned {words.costs}.")
         return
+    many = count(explanation.missed, "decision is", "decisions are")
     several = f"; the {min(top, len(misses))} farthest from it:" if top else "."
     shown = several if len(misses) > 1 or not top else ":"
     tell(
         "Misses",
-        f"{count(len(misses), 'decision is', 'decisions are')} not the {words.best} under the "
-        f"learned {words.costs}{shown}",
+        f"{many} not the {words.best} under the learned {words.costs}{shown}",
     )
     rows = []
     for miss in misses[:top]:
         changes, hidden = miss.changes[:CHANGES], len(miss.changes[CHANGES:])
         moved = ", ".join(f"{name} {' → '.join(apart(a, b))}" for name, a, b in changes)
         rest = f" and {hidden} more" if hidden else ""
-        name = explanation.dossier.sample(miss.sample)
+        name = explanation.source.sample(miss.sample)
         rows.append([name, f"{miss.distance:.3g}", f"{miss.saving:.3g}", moved + rest])
     if rows:
         last = f"{words.better} under the learned {words.costs}"

@@ -47,23 +47,59 @@ class Judgment(NamedTuple):
         """That of some of the samples."""
         return Judgment(*(column[rows] for column in self))
 
+    def verdict(self) -> Verdict:
+        """What they add up to."""
+        solved = self.solved
+        return Verdict(
+            samples=len(self.same),
+            repeated=int(self.same.sum()),
+            near=int(self.near.sum()),
+            explained=int(self.as_good.sum()),
+            solved=int(solved.sum()),
+            excess=float(self.excess[solved].sum()),
+            spent=float(self.spent[solved].sum()),
+            difference=float(self.difference[solved].sum()),
+        )
+
     def plain(self) -> dict[str, Any]:
         """The figures that are kept and printed."""
-        size, hits = len(self.same), int(self.same.sum())
-        low, high = share_interval(hits, size)
-        solved = self.solved
+        return self.verdict().plain()
+
+
+class Verdict(NamedTuple):
+    """Judgments of samples added up; costs and differences are those of samples with a decision of
+    minimum cost."""
+
+    samples: int = 0
+    repeated: int = 0
+    near: int = 0
+    explained: int = 0
+    solved: int = 0
+    excess: float = 0.0
+    spent: float = 0.0
+    difference: float = 0.0
+
+    def plus(self, other: Verdict) -> Verdict:
+        """That of both groups of samples."""
+        both: list[Any] = [a + b for a, b in zip(self, other, strict=True)]
+        return Verdict(*both)
+
+    def plain(self) -> dict[str, Any]:
+        """The figures that are kept and printed."""
+        size, solved = self.samples, self.solved
+        low, high = share_interval(self.repeated, size)
         return {
             "samples": size,
-            "repeated": hits,
-            "repeated_share": hits / size if size else None,
+            "repeated": self.repeated,
+            "repeated_share": self.repeated / size if size else None,
             "interval": [low, high],
-            "near": int(self.near.sum()),
-            "near_share": float(self.near.mean()) if size else None,
+            "near": self.near,
+            "near_share": self.near / size if size else None,
             "near_within": NEAR,
-            "extra_cost": relative(self.excess[solved], self.spent[solved]),
-            "explained": int(self.as_good.sum()),
-            "decision_loss": float(self.difference[solved].mean()) if solved.any() else None,
-            "without_decision": int((~solved).sum()),
+            "extra_cost": max(self.excess, 0.0) / self.spent if self.spent > 0 else None,
+            "explained": self.explained,
+            "decision_loss": self.difference / solved if solved else None,
+            "without_decision": size - solved,
         }
 
 

@@ -16,7 +16,7 @@ from ..doctor.finding import some
 from ..plans import Plan, empty_limits, read_limits
 from ..store import FittedModel
 from ..tables import Bad, Skipped, Table
-from .deciding import Decided, decide
+from .deciding import Decided, decide, without_last_bits
 from .explanation import tell_without_decision
 from .headline import fine
 from .large import many_files, predict_large
@@ -166,18 +166,6 @@ def run(args: argparse.Namespace) -> int:
         names = [_named(table, model.key, row) for row in impossible]
         _tell_decisions(model, missing - open_.stopped, names, broken)
     return 1 if missing or open_.unproved else 0
-
-
-def without_last_bits(decisions: np.ndarray) -> np.ndarray:
-    """Decisions (B, n) to 12 figures: 754.4 where a solver's last bits make 754.4000000000001."""
-    size = np.abs(decisions)
-    known = np.isfinite(decisions) & (size > 0)
-    places = 11 - np.floor(np.log10(size, where=known, out=np.zeros_like(size)))
-    unit = 10.0 ** np.clip(places, -300, 300)
-    exact = unit >= 1.0  # a negative power of ten is no number in binary
-    with np.errstate(over="ignore", invalid="ignore"):
-        rounded = np.where(exact, np.round(decisions * unit) / unit, decisions)
-    return np.where(known & np.isfinite(rounded), rounded, decisions)
 
 
 def _tell_skipped(skipped: list[Skipped]) -> None:

@@ -228,20 +228,35 @@ def read_limits(
     which stands for the plan's own. Rows that cannot be read are refused, or entered in `bad`."""
     limits = [limit for limit in limits if not limit.learned]
     columns = list(dict.fromkeys(limit.column for limit in limits))
-    _refuse_missing(file, limits)
+    refuse_missing_columns(file, limits)
     table = file.read(columns)
     place = {name: k for k, name in enumerate(columns)}
     values = table.numbers[:, [place[limit.column] for limit in limits]]
-    values[values >= ENDLESS], values[values <= -ENDLESS] = np.inf, -np.inf
     if bad is None:
-        refuse_limits(plan, limits, values, table.where)
-        return values
+        return as_limits(plan, limits, values, table.where)
+    values[values >= ENDLESS], values[values <= -ENDLESS] = np.inf, -np.inf
     bad |= {row: said for row, said in table.faults.items() if row not in bad}
     try:
         refuse_limits(plan, limits, values, table.where)
     except InputError:
         _find_impossible(plan, limits, values, bad)
     return values
+
+
+def as_limits(
+    plan: Plan, limits: Sequence[Limit], values: np.ndarray, where: Callable[[int, str], str]
+) -> np.ndarray:
+    """Numbers (B, k) of a table as limits: what is too large is endless, what nothing meets is
+    refused; `where` names the place of a row and a column."""
+    values[values >= ENDLESS], values[values <= -ENDLESS] = np.inf, -np.inf
+    refuse_limits(plan, limits, values, where)
+    return values
+
+
+def limits_in(plan: Plan, limits: Sequence[Limit], problem: LinearProgram) -> np.ndarray:
+    """(B, k) the limits of the samples of a problem, as the planner writes them."""
+    vectors = [np.atleast_2d(getattr(problem, limit.part))[:, limit.index] for limit in limits]
+    return np.column_stack(vectors) * [turned(plan, limit) for limit in limits]
 
 
 def _find_impossible(plan: Plan, limits: Sequence[Limit], values: np.ndarray, bad: Bad) -> None:
@@ -254,7 +269,8 @@ def _find_impossible(plan: Plan, limits: Sequence[Limit], values: np.ndarray, ba
             values[row] = np.nan
 
 
-def _refuse_missing(file: TableFile, limits: Sequence[Limit]) -> None:
+def refuse_missing_columns(file: TableFile, limits: Sequence[Limit]) -> None:
+    """Refuse a table without the columns of limits."""
     there = set(file.names)
     missing = [limit for limit in limits if limit.column not in there]
     if missing:

@@ -107,6 +107,16 @@ def learn_contexts(
     return Learned(learned, Z, table, tuple(notes))
 
 
+def features_of_words(
+    where: str, name: str, words: Iterable[str], dates: Sequence[str], notes: list[str]
+) -> list[Feature]:
+    """The features of a column by the different words in it, or by its different dates."""
+    table = Table(where, np.zeros((0, 0)), (), {name: sorted(words)})
+    if name in dates:
+        return _date_parts(name, table, notes)
+    return [_category(name, table, "none", notes)]
+
+
 def _empty(column: np.ndarray) -> bool:
     return bool(np.isnan(column).all())
 

@@ -52,7 +52,7 @@ class ParquetFile:
     def read(self, numbers: Sequence[str], text: Sequence[str] = ()) -> Table:
         require(self.path, self.names, [*numbers, *text])
         for name in numbers:
-            self._check_kind(name)
+            self.check_kind(name)
         wanted = [self._given[name] for name in dict.fromkeys([*numbers, *text])]
         values = np.empty((self._expected(len(wanted)), len(numbers)))
         words: dict[str, list[str]] = {name: [] for name in text}
@@ -96,7 +96,13 @@ class ParquetFile:
         kind = self._types[name]
         return kind.value_type if self._arrow.types.is_dictionary(kind) else kind
 
-    def _check_kind(self, name: str) -> None:
+    @property
+    def rows(self) -> int:
+        """As the file promises."""
+        return self._file.metadata.num_rows
+
+    def check_kind(self, name: str) -> None:
+        """Refuse a column that holds no numbers."""
         kind, types = self._kind(name), self._arrow.types
         known = (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal)
         if not (any(is_kind(kind) for is_kind in known) or types.is_null(kind)):

@@ -17,8 +17,9 @@ import numpy as np
 from ..._common.checks import check_whole
 from ...datasets.partitions import Partitions
 from ...errors import InputError
-from .executors import bytes_of
-from .share import Orders, Share, Whole
+from .memory import bytes_of
+from .messages import Orders, Whole
+from .share import Share
 
 
 class PartitionBatches:

@@ -21,6 +21,9 @@ from ...errors import InputError
 from ...optimality.active_set import ActiveSet
 from ...optimality.kinds import PlainCosts
 from ...optimality.sets import OptimalitySet
+from ...problems.linear import LinearProgram
+from ..observed import TOLERANCE
+from .messages import Orders, Whole
 
 ROWS = 65_536
 """Samples of a block, at most."""
@@ -71,11 +74,11 @@ class Block:
         """(b,) what each sample counts."""
         return self.weights if len(self.weights) else np.ones(self.size)
 
-    def take(self, index: np.ndarray) -> Block:
+    def take(self, some: np.ndarray | slice) -> Block:
         """The chosen samples."""
-        weights = self.weights[index] if len(self.weights) else self.weights
-        states, active, Z = (np.asarray(getattr(self, name)[index]) for name in _NAMES[:3])
-        return Block(len(index), states, active, Z, np.asarray(weights))
+        weights = self.weights[some] if len(self.weights) else self.weights
+        states, active, Z = (np.asarray(getattr(self, name)[some]) for name in _NAMES[:3])
+        return Block(len(Z), states, active, Z, np.asarray(weights))
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,55 @@ def _template(problem: Any) -> OptimalitySet:
     return problem.cached(
         "partitioned.template",
         lambda: OptimalitySet(problem, np.zeros((0, problem.n_variables))),
+    )
+
+
+_KNOWN: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+"""Problems by the token of their fit: what is computed of one serves all shares of a process."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What makes sets of compact samples, but for what only the whole data set tells."""
+
+    problem: Any
+    """Without what differs from sample to sample."""
+    margin: float
+    tol: float
+    token: str
+
+    @classmethod
+    def of(cls, orders: Orders) -> Terms:
+        problem = _KNOWN.setdefault(orders.token, alike(orders.data.problem))
+        return cls(problem, orders.margin, TOLERANCE, orders.token)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__dict__["problem"] = _KNOWN.setdefault(self.token, state["problem"])
+
+    def frame(self, whole: Whole) -> Frame:
+        """What blocks need to become sets."""
+        return Frame(self.problem, self.margin, self.tol, whole.row_used, whole.heaviest)
+
+
+def alike(problem: Any) -> Any:
+    """One problem with the matrices of `problem`, which all its instances must share: sets of plain
+    costs need nothing else of it."""
+    if not isinstance(problem, LinearProgram):
+        raise InputError(
+            f"Partitions are for decisions of a LinearProgram; got {type(problem).__name__}. Fit "
+            "others in memory."
+        )
+    if problem.eq_rows.per_instance or problem.ub_rows.per_instance:
+        raise InputError(
+            "Partitions are for problems whose matrices are the same in every instance."
+        )
+    if problem.n_instances is None:
+        return problem
+    parts = {name: getattr(problem, name) for name in ("b_eq", "b_ub", "lb", "ub")}
+    one = {name: part[0] if part.ndim == 2 else part for name, part in parts.items()}
+    return LinearProgram(
+        problem.eq_rows, one["b_eq"], problem.ub_rows, one["b_ub"], one["lb"], one["ub"]
     )
 
 
@@ -171,6 +223,11 @@ class Shelf:
             return
         self.on_disk += block.nbytes
         self._blocks.append(self._write(block))
+
+    @property
+    def sizes(self) -> list[int]:
+        """Samples of each block."""
+        return [block.size for block in self._blocks]
 
     def __getitem__(self, k: int) -> Block:
         kept = self._blocks[k]

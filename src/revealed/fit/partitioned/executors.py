@@ -1,4 +1,4 @@
-"""Who holds the partitions: threads of this process, other processes, or the workers of a cluster.
+"""Who holds the partitions: threads of this process, other processes, or a cluster (`cluster`).
 
 An executor reads each partition where it will stay and puts questions to it. All of them give the
 answers in the order of the partitions, and an answer does not depend on who gave it.
@@ -7,19 +7,21 @@ answers in the order of the partitions, and an answer does not depend on who gav
 from __future__ import annotations
 
 import os
-import uuid
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import Any, Protocol
 
-from ..._common.checks import check_whole
-from ..._common.optional import require
 from ...errors import InputError
-from .share import Found, Orders, Share
+from .messages import Found, Orders
+from .share import Share
 
 ATTEMPTS = 5
 """Times that the work of a process that died is tried in all."""
+
+Arrived = Callable[[int], None]
+"""Called, in some thread, with the number of a share that has answered."""
 
 
 class Executor(Protocol):
@@ -27,38 +29,29 @@ class Executor(Protocol):
 
     words: str
     """What this is, for messages."""
+    threads: int
+    """That look at one share together."""
 
     @property
-    def workers(self) -> int: ...
+    def workers(self) -> int:
+        """How many shares are looked at side by side."""
+        ...
 
     @property
     def link(self) -> str:
         """Where a dashboard can be seen; empty if nowhere."""
         ...
 
-    def load(self, orders: Orders) -> list[Found]:
+    def load(self, orders: Orders, arrived: Arrived) -> list[Found]:
         """Read all partitions; what was found in each."""
         ...
 
-    def ask(self, method: str, questions: Sequence[tuple[int, Any]]) -> list[Any]:
-        """The answers of shares, by number, to a question each; `method` is one of `Share`."""
+    def ask(self, method: str, questions: Sequence[tuple[int, Any]], arrived: Arrived) -> list[Any]:
+        """The answers of shares, by number, to a question each; `method` is one that
+        `Share.answer` knows."""
         ...
 
     def close(self) -> None: ...
-
-
-def one_thread() -> Any:
-    """Keeps linear algebra to one thread: partitions are what runs side by side."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1, user_api="blas")
-
-
-def usual_workers() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class Threads:
@@ -66,49 +59,41 @@ class Threads:
 
     link = ""
 
-    def __init__(self, workers: int | None = None) -> None:
-        self.workers = workers or usual_workers()
-        self.words = f"{self.workers} threads"
+    def __init__(self, workers: int | None = None, threads: int | None = None) -> None:
+        self.workers, self.threads = workers or usual_workers(), threads or 1
+        self.words = f"{self.workers * self.threads} threads"
         self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="revealed-share")
         self._shares: list[Share] = []
 
-    def load(self, orders: Orders) -> list[Found]:
-        with one_thread():
-            count = len(orders.data.partitions)
-            futures = [self._pool.submit(Share, orders.only(k)) for k in range(count)]
-            self._shares = _results(futures)
+    def load(self, orders: Orders, arrived: Arrived) -> list[Found]:
+        def read(k: int) -> Share:
+            with one_thread():
+                return Share(orders.only(k))
+
+        self._shares = self._gathered(read, range(len(orders.data.partitions)), arrived)
         return [share.found for share in self._shares]
 
-    def ask(self, method: str, questions: Sequence[tuple[int, Any]]) -> list[Any]:
-        with one_thread():
-            futures = [
-                self._pool.submit(getattr(self._shares[k], method), copied(question))
-                for k, question in questions
-            ]
-            return _results(futures)
+    def ask(self, method: str, questions: Sequence[tuple[int, Any]], arrived: Arrived) -> list[Any]:
+        asked = dict(questions)
+
+        def answer(k: int) -> Any:
+            return answered(self._shares[k], method, asked[k], self.threads)
+
+        return self._gathered(answer, asked, arrived)
+
+    def _gathered(self, work: Callable[[int], Any], shares: Any, arrived: Arrived) -> list[Any]:
+        """All results, in order; where one fails, those not begun are given up."""
+        futures = [announced(self._pool.submit(work, k), k, arrived) for k in shares]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
         self._shares = []
-
-
-def copied(question: Any) -> Any:
-    """The question with a model of its own, for a model takes in what a share tells it."""
-    import copy
-
-    if not hasattr(question, "model"):
-        return question
-    return question._replace(model=copy.deepcopy(question.model))
-
-
-def _results(futures: list[Future[Any]]) -> list[Any]:
-    """All results, in order; where one fails, those not begun are given up."""
-    try:
-        return [future.result() for future in futures]
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        raise
 
 
 class Processes:
@@ -119,54 +104,49 @@ class Processes:
 
     link = ""
 
-    def __init__(self, workers: int | None = None) -> None:
-        self.workers = workers or usual_workers()
-        self.words = f"{self.workers} processes"
+    def __init__(self, workers: int | None = None, threads: int | None = None) -> None:
+        self.workers, self.threads = workers or usual_workers(), threads or 1
+        self.words = f"{self.workers} processes{each_with(self.threads)}"
         self._pools = [_process() for _ in range(self.workers)]
         self._orders: Orders | None = None
 
-    def load(self, orders: Orders) -> list[Found]:
+    def load(self, orders: Orders, arrived: Arrived) -> list[Found]:
         self._orders = orders
-        return self.ask("found", [(k, None) for k in range(len(orders.data.partitions))])
+        questions = [(k, None) for k in range(len(orders.data.partitions))]
+        return self.ask("found", questions, arrived)
 
-    def ask(self, method: str, questions: Sequence[tuple[int, Any]]) -> list[Any]:
-        answers: dict[int, Any] = {}
-        left, told, deaths = list(enumerate(questions)), set[int](), 0
-        while left:
-            futures = [(i, k, self._submit(k, method, q, k in told)) for i, (k, q) in left]
-            broken = set[int]()
-            for i, k, future in futures:
-                try:
-                    answer = None if future is None else future.result()
-                except BrokenExecutor:
-                    answer = None
-                if answer is None:
-                    broken.add(k % self.workers)
-                elif answer == _MISSING:
-                    told.add(k)
-                else:
-                    answers[i] = answer[0]
-            for lane in broken:
+    def ask(self, method: str, questions: Sequence[tuple[int, Any]], arrived: Arrived) -> list[Any]:
+        asked, answers, deaths = dict(questions), dict[int, Any](), 0
+        tell = {*asked} if method == "found" else set[int]()
+        """Shares that are read first, if their process has them not."""
+        while len(answers) < len(asked):
+            left = [k for k in asked if k not in answers]
+            futures = {k: self._submit(k, method, asked[k], k in tell, arrived) for k in left}
+            replies = {k: _reply(future) for k, future in futures.items()}
+            answers |= {k: reply[0] for k, reply in replies.items() if isinstance(reply, tuple)}
+            tell |= {k for k, reply in replies.items() if reply == _MISSING}
+            dead = {k % self.workers for k, reply in replies.items() if reply == _DEAD}
+            for lane in dead:
                 self._pools[lane].shutdown(wait=False)
                 self._pools[lane] = _process()
-                told -= {k for k in told if k % self.workers == lane}
-            deaths += bool(broken)
+            tell |= {k for k in asked if k % self.workers in dead}
+            deaths += bool(dead)
             if deaths >= ATTEMPTS:
                 raise InputError(
                     f"A process that held samples died {deaths} times, probably of too little "
                     "memory: allow fewer `workers`, or less `memory` so that more is kept on disk."
                 )
-            left = [one for one in left if one[0] not in answers]
-        return [answers[i] for i in range(len(questions))]
+        return [answers[k] for k in asked]
 
-    def _submit(self, k: int, method: str, question: Any, tell: bool) -> Future[Any] | None:
-        """The answer to come; None where the process is dead. With `tell` the share is read first,
-        if the process has it not."""
+    def _submit(
+        self, k: int, method: str, question: Any, tell: bool, arrived: Arrived
+    ) -> Future[Any] | None:
+        """The reply to come; None where the process is dead."""
         assert self._orders is not None, "`load` comes first"
-        token = self._orders.token
-        orders = self._orders.only(k) if tell or method == "found" else None
+        orders = self._orders.only(k) if tell else None
+        job = (self._orders.token, k, method, question, self.threads, orders)
         try:
-            return self._pools[k % self.workers].submit(_answer, token, k, method, question, orders)
+            return announced(self._pools[k % self.workers].submit(_in_process, *job), k, arrived)
         except BrokenExecutor:
             return None
 
@@ -187,11 +167,13 @@ _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL",
 _HELD: dict[tuple[str, int], Share] = {}
 """The shares of this process, where it is a worker."""
 
+_MISSING, _DEAD = "missing", "dead"
+"""Replies instead of an answer."""
 
-_MISSING = "missing"
 
-
-def _answer(token: str, k: int, method: str, question: Any, orders: Orders | None) -> Any:
+def _in_process(
+    token: str, k: int, method: str, question: Any, threads: int, orders: Orders | None
+) -> Any:
     """The answer of share k in a tuple; `_MISSING` where this process has it not, nor `orders` to
     read it."""
     for other in [key for key in _HELD if key[0] != token]:
@@ -201,167 +183,60 @@ def _answer(token: str, k: int, method: str, question: Any, orders: Orders | Non
             return _MISSING
         with one_thread():
             _HELD[token, k] = Share(orders)
-    share = _HELD[token, k]
-    return (share.found if method == "found" else getattr(share, method)(question),)
+    return (answered(_HELD[token, k], method, question, threads),)
 
 
-class Cluster:
-    """Shares on the workers of a Dask cluster.
-
-    Dask reads a partition again where its worker died, and new workers get shares once they are
-    there.
-
-    Parameters
-    ----------
-    scheduler : str or distributed.Client
-        The scheduler's address, such as "tcp://10.0.0.1:8786", or a client of it.
-    timeout : float
-        Seconds to wait for the scheduler.
-    """
-
-    def __init__(self, scheduler: Any, timeout: float = 10.0) -> None:
-        require("distributed", "A fit on a Dask cluster", "cluster")
-        import distributed
-
-        self._own = isinstance(scheduler, str)
-        if self._own:
-            try:
-                scheduler = distributed.Client(scheduler, timeout=timeout, set_as_default=False)
-            except OSError as error:
-                raise InputError(
-                    f"No Dask scheduler answers at {scheduler!r}: {error}. Start one with "
-                    "`dask scheduler`, and workers with `dask worker ADDRESS`."
-                ) from error
-        self._client: Any = scheduler
-        self._shares: list[Any] = []
-        self._seen = self._names()
-        if not self._seen:
-            raise InputError("The Dask cluster has no worker yet: start one, then fit.")
-        self.words = f"a Dask cluster of {len(self._seen)} workers"
-
-    @property
-    def workers(self) -> int:
-        return len(self._names())
-
-    @property
-    def link(self) -> str:
-        return str(getattr(self._client, "dashboard_link", "") or "")
-
-    def load(self, orders: Orders) -> list[Found]:
-        self._shares = [
-            self._client.submit(
-                _read, orders.only(k), key=f"revealed-share-{orders.token}-{k}", retries=2
-            )
-            for k in range(len(orders.data.partitions))
-        ]
-        return self.ask("found", [(k, None) for k in range(len(self._shares))])
-
-    def ask(self, method: str, questions: Sequence[tuple[int, Any]]) -> list[Any]:
-        self._welcome()
-        tag = uuid.uuid4().hex[:12]
-        futures = [
-            self._client.submit(
-                _on_worker, self._shares[k], method, question,
-                key=f"revealed-{method}-{tag}-{k}", pure=False, retries=2,
-            )
-            for k, question in questions
-        ]  # fmt: skip
-        return self._client.gather(futures)
-
-    def _welcome(self) -> None:
-        """Give new workers shares of the old ones."""
-        now = self._names()
-        if now - self._seen and self._shares:
-            try:
-                self._client.rebalance(self._shares)
-            except Exception:  # a worker went meanwhile: Dask reads its partitions again
-                pass
-        self._seen = now
-
-    def _names(self) -> set[str]:
-        return set(self._client.scheduler_info(n_workers=-1)["workers"])
-
-    def close(self) -> None:
-        self._client.cancel(self._shares, force=True)
-        self._shares = []
-        if self._own:
-            self._client.close()
-
-
-def _read(orders: Orders) -> Share:
-    with one_thread():
-        return Share(orders)
-
-
-def _on_worker(share: Share, method: str, question: Any) -> Any:
-    with one_thread():
-        return share.found if method == "found" else getattr(share, method)(question)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """Where and how a fit to `Partitions` runs.
-
-    Parameters
-    ----------
-    executor : "threads", "processes", str or distributed.Client
-        Threads of this process, other processes of this machine, or a Dask cluster by the address
-        of its scheduler or by a client.
-    workers : int or None
-        Threads or processes; None for every core.
-    memory : str, int or None
-        What a process may take in all, such as "2GB": samples beyond it are kept in files. None
-        keeps all in memory.
-    scratch : path or None
-        Folder for these files; None for the system's.
-    checkpoint : path or None
-        Folder for checkpoints. A fit that finds its own there goes on from it.
-    checkpoint_every : float
-        Seconds between checkpoints.
-    """
-
-    executor: Any = "threads"
-    workers: int | None = None
-    memory: Any = None
-    scratch: Any = None
-    checkpoint: Any = None
-    checkpoint_every: float = 30.0
-
-    def __post_init__(self) -> None:
-        if self.workers is not None:
-            check_whole(self.workers, "workers", 1)
-        bytes_of(self.memory)
-
-    def start(self) -> Executor:
-        """The executor, with its workers started."""
-        if isinstance(self.executor, str) and self.executor in ("threads", "processes"):
-            return {"threads": Threads, "processes": Processes}[self.executor](self.workers)
-        if (
-            isinstance(self.executor, str)
-            and "://" not in self.executor
-            and ":" not in self.executor
-        ):
-            raise InputError(
-                "`executor` must be 'threads', 'processes', the address of a Dask scheduler such "
-                f"as 'tcp://10.0.0.1:8786', or a client of it; got {self.executor!r}."
-            )
-        return Cluster(self.executor)
-
-
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-
-
-def bytes_of(memory: Any) -> float | None:
-    """Bytes from a number, or a text such as "2GB"; None stays what it is."""
-    if memory is None:
-        return None
-    text = str(memory).strip().upper()
-    number = text.rstrip("KMGTIB ")
+def _reply(future: Future[Any] | None) -> Any:
     try:
-        value = float(number) * _UNITS[text[len(number) :].strip()]
-    except (KeyError, ValueError):
-        value = -1.0
-    if not 0 < value < float("inf"):
-        raise InputError(f"`memory` must be like '2GB' or a number of bytes; got {memory!r}.")
-    return value
+        return _DEAD if future is None else future.result()
+    except BrokenExecutor:
+        return _DEAD
+
+
+# --- what all have in common ----------------------------------------------------------------------
+
+
+def answered(share: Share, method: str, question: Any, threads: int) -> Any:
+    """The answer of a share, with linear algebra in one thread each."""
+    with one_thread():
+        return share.answer(method, question, threads)
+
+
+def announced(future: Any, k: int, arrived: Arrived) -> Any:
+    """The future, which says when the answer of share k is there."""
+    future.add_done_callback(lambda _: arrived(k))
+    return future
+
+
+_INSIDE, _LIMIT, _LOCK = [0], list[Any](), threading.Lock()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keeps linear algebra to one thread, for partitions are what runs side by side. The limit is
+    the process's: the first thread that comes sets it, the last one that goes lifts it."""
+    from threadpoolctl import threadpool_limits
+
+    with _LOCK:
+        if not _INSIDE[0]:
+            _LIMIT.append(threadpool_limits(1, user_api="blas"))
+        _INSIDE[0] += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _INSIDE[0] -= 1
+            if not _INSIDE[0]:
+                _LIMIT.pop().restore_original_limits()
+
+
+def usual_workers() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def each_with(threads: int) -> str:
+    """How many threads each has, where it is more than one."""
+    return f", {threads} threads each" if threads > 1 else ""

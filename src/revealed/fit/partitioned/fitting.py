@@ -3,7 +3,6 @@ out."""
 
 from __future__ import annotations
 
-import sys
 import uuid
 import warnings
 from contextlib import nullcontext
@@ -19,7 +18,6 @@ from ..agreement import checked_settings
 from ..contexts import Common
 from ..defaults import STRENGTH, default_loss
 from ..feature_models import SharedModel
-from ..history import History
 from ..keeping import Keeper
 from ..lbfgs import minimize
 from ..loss_names import power_and_delta
@@ -27,9 +25,13 @@ from ..models import LinearModel
 from ..named_models import CHOSEN
 from ..pocs import alternate
 from ..solvers import LBFGS, POCS, Solver
-from .executors import Run, bytes_of
+from .executors import Executor
+from .memory import bytes_of, current_bytes, samples_room
+from .messages import Orders
 from .objective import Loaded, PartitionedObjective
-from .share import Orders, chunk_of, current_bytes
+from .run import Run
+from .share import chunk_of
+from .watching import watching
 
 
 class SkippedPartitionsWarning(UserWarning):
@@ -45,10 +47,14 @@ def fit_partitions(est: Any, data: Partitions, run: Run, given: dict[str, Any]) 
         raise InputError('model="auto" chooses on data in memory; name the model.')
     model, solver = checked_settings(est, est.model, None, None)
     _refuse(est, model, solver, data)
-    executor = run.start()
+    assert isinstance(solver, LBFGS | POCS), "others have been refused"
+    executor = run.start(len(data.partitions))
+    watched = watching(solver, verbose=est.verbose)
     try:
-        with _alone(run):
-            loaded = Loaded(executor, _orders(est, model, data, run, executor.workers))
+        with _alone(run), watched as watch:
+            if executor.link:
+                watch.say(f"Dask's dashboard: {executor.link}")
+            loaded = Loaded(executor, _orders(est, model, data, run, executor), watch)
             _tell(est, loaded)
             _fit(est, model, solver, loaded, run)
     finally:
@@ -86,9 +92,8 @@ def _refuse(est: Any, model: Any, solver: Solver, data: Partitions) -> None:
         )
 
 
-def _orders(est: Any, model: Any, data: Partitions, run: Run, workers: int) -> Orders:
+def _orders(est: Any, model: Any, data: Partitions, run: Run, executor: Executor) -> Orders:
     tol = 0 if isinstance(est.decision_tol, str) else est.decision_tol
-    parts = len(data.partitions)
     entries = data.entry_features if isinstance(model, SharedModel) else None
     if isinstance(model, SharedModel) and entries is None:
         raise InputError(
@@ -100,40 +105,27 @@ def _orders(est: Any, model: Any, data: Partitions, run: Run, workers: int) -> O
         infeasible=est.infeasible,
         decision_tol=tol,
         center=getattr(model, "fit_intercept", True),
-        budget=share_budget(run, data, workers, parts),
+        budget=share_budget(run, data, executor),
         scratch=None if run.scratch is None else str(run.scratch),
         token=uuid.uuid4().hex,
         entries=entries,
     )
 
 
-RESERVE = 1.5e8
-"""Bytes for what a fit needs besides samples: Parquet's buffers, results, the driver's sample."""
-EACH = 16
-"""Arrays of a chunk of costs that a worker has at a time, about."""
-BARE = 4.5e8
-"""Bytes of a process with everything imported, where it is not this one."""
-
-
-def share_budget(run: Run, data: Partitions, workers: int, parts: int) -> float:
+def share_budget(run: Run, data: Partitions, executor: Executor) -> float:
     """Bytes of one partition that may stay in memory; refused where `memory` is too little."""
     memory = bytes_of(run.memory)
     if memory is None:
         return np.inf
-    here = run.executor == "threads"
-    threads = workers if here else 1
-    taken = float(current_bytes()) if here else BARE
-    n = data.problem.n_variables
-    work = 8.0 * n * threads * EACH * chunk_of(n)
-    left = memory - taken - RESERVE - work
-    if left < 0:
-        needed = memory - left
-        raise InputError(
-            f"`memory` is {memory / 1e6:,.0f} MB, which is too little: a process needs about "
-            f"{needed / 1e6:,.0f} MB before it holds a sample."
-        )
-    # A process holds its part of all partitions.
-    return left / parts if here else left * workers / parts
+    here, n = run.executor == "threads", data.problem.n_variables
+    processes = 1 if here else executor.workers
+    room = samples_room(
+        memory,
+        taken=float(current_bytes()) if here else None,
+        threads=executor.threads * (executor.workers if here else 1),
+        chunk=n * chunk_of(n),
+    )
+    return room * processes / len(data.partitions)
 
 
 def _tell(est: Any, loaded: Loaded) -> None:
@@ -141,28 +133,50 @@ def _tell(est: Any, loaded: Loaded) -> None:
     told = []
     if loaded.infeasible:
         told.append(f"{loaded.infeasible:,} decisions break their constraints and are skipped.")
+    if loaded.repaired:
+        told.append(
+            f"{loaded.repaired:,} decisions broke their constraints and were moved to the nearest "
+            "that obey."
+        )
+    if loaded.left_out:
+        told.append(f"{loaded.left_out:,} rows have features that cannot be used; left out.")
     if loaded.skipped:
         told.append(f"{len(loaded.skipped)} parts of the data were skipped: {loaded.skipped[0]}")
         warnings.warn(" ".join(told), SkippedPartitionsWarning, stacklevel=5)
     if not loaded.total:
         raise InputError("No sample is left to learn from. " + " ".join(told))
     est.decision_report_ = " ".join(told)
-    names = loaded.orders.data.variable_names
-    vars(est).pop("decision_names_in_", None)
-    if names is not None:
-        est.decision_names_in_ = np.array(names, dtype=object)
-    if est.verbose:
-        executor, found = loaded.executor, loaded.found
-        held = sum(one.in_memory for one in found), sum(one.on_disk for one in found)
-        text = (
-            f"Read {loaded.total:,} samples in {loaded.seconds:.1f} s with {executor.words}: "
-            f"{held[0] / 1e6:,.0f} MB in memory, {held[1] / 1e6:,.0f} MB in files."
-        )
-        print(f"{text} {executor.link}".rstrip(), file=sys.stderr)
+    found = loaded.found
+    held = sum(one.in_memory for one in found), sum(one.on_disk for one in found)
+    loaded.watch.say(
+        f"Read {loaded.total:,} samples in {loaded.seconds:.1f} s with {loaded.executor.words}: "
+        f"{held[0] / 1e6:,.0f} MB in memory, {held[1] / 1e6:,.0f} MB in files."
+    )
 
 
-def _fit(est: Any, model: Any, solver: Solver, loaded: Loaded, run: Run) -> None:
+def _fit(est: Any, model: Any, solver: LBFGS | POCS, loaded: Loaded, run: Run) -> None:
     held = loaded.sample()
+    _settle(est, model, solver, loaded)
+    ours = est._fresh(model)
+    _prepare(ours, loaded)
+    objective = PartitionedObjective(loaded, est.loss_, held, tol=solver.tol, threads=est.threads)
+    options: dict[str, Any] = {"max_iter": solver.max_iter, "tol": solver.tol}
+    options["show"] = loaded.watch.step
+    if isinstance(solver, LBFGS):
+        keeper = _keeper(est, solver, loaded, run)
+        history = minimize(ours, None, objective, keeper=keeper, **options)
+    else:
+        with threadpool_limits(1, user_api="blas"):
+            history = alternate(ours, None, objective, **options)
+    est.n_iter_ = len(history) - 1
+    _keep_names(est, loaded)
+    est.partitions_report_ = _report(loaded, objective)
+    est._keep(ours, held[1], history)
+    est._warn_unless_converged()
+
+
+def _settle(est: Any, model: Any, solver: Solver, loaded: Loaded) -> None:
+    """What "auto" means for the loss and the ridge."""
     free = solver.smooths and not getattr(model, "given", None)
     est.loss_ = default_loss(
         loaded.looked_at(),
@@ -175,39 +189,17 @@ def _fit(est: Any, model: Any, solver: Solver, loaded: Loaded, run: Run) -> None
     )
     usual = STRENGTH * loaded.squares / loaded.weight**2
     est.ridge_ = float(est.ridge) if est.ridge != "auto" else usual * free
-    ours = est._fresh(model)
-    _prepare(ours, loaded)
-    objective = PartitionedObjective(loaded, est.loss_, held, tol=solver.tol, threads=est.threads)
-    if isinstance(solver, LBFGS):
-        keeper = _keeper(est, solver, loaded, run)
-        history = minimize(
-            ours,
-            None,
-            objective,
-            max_iter=solver.max_iter,
-            tol=solver.tol,
-            verbose=est.verbose,
-            keeper=keeper,
-        )
-    else:
-        history = _pocs(ours, objective, solver, est.verbose)
-    est.n_iter_ = len(history) - 1
+
+
+def _keep_names(est: Any, loaded: Loaded) -> None:
+    """Names of features and variables, where the data have some."""
     data, entries = loaded.orders.data, loaded.orders.entries
     est.n_features_in_ = data.n_features if entries is None else entries.shape[1]
-    names = data.feature_names if entries is None else None
-    vars(est).pop("feature_names_in_", None)
-    if names is not None:
-        est.feature_names_in_ = np.array(names, dtype=object)
-    est.partitions_report_ = _report(loaded, objective)
-    est._keep(ours, held[1], history)
-    est._warn_unless_converged()
-
-
-def _pocs(model: Any, objective: PartitionedObjective, solver: Any, verbose: bool) -> History:
-    with threadpool_limits(1, user_api="blas"):
-        return alternate(
-            model, None, objective, max_iter=solver.max_iter, tol=solver.tol, verbose=verbose
-        )
+    features = data.feature_names if entries is None else None
+    for name, found in (("feature", features), ("decision", data.variable_names)):
+        vars(est).pop(f"{name}_names_in_", None)
+        if found is not None:
+            setattr(est, f"{name}_names_in_", np.array(found, dtype=object))
 
 
 def _prepare(model: Any, loaded: Loaded) -> None:
@@ -244,9 +236,11 @@ def _report(loaded: Loaded, objective: PartitionedObjective) -> dict[str, Any]:
     found = loaded.found
     return {
         "executor": loaded.executor.words,
+        "dashboard": loaded.executor.link,
         "samples": loaded.total,
         "partitions": len(found),
         "skipped": loaded.skipped,
+        "left_out": loaded.left_out,
         "bytes_in_memory": sum(one.in_memory for one in found),
         "bytes_on_disk": sum(one.on_disk for one in found),
         "read_seconds": loaded.seconds,

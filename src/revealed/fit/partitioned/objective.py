@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,11 @@ from ..evaluation import DistanceLoss, Evaluator, Summary
 from ..least_squares import RowFactor
 from ..models import ConvexModel, CostModel
 from ..objective import DualTotals, Objective
-from .compact import Block
+from .compact import Block, Terms
 from .executors import Executor
-from .share import Answer, DualQuestion, Found, Orders, Question, Terms, Whole, features_of
+from .messages import Answer, DualQuestion, Found, Orders, Question, Whole
+from .share import bare, features_of
+from .watching import Watch
 
 SAMPLE = 20_000
 """Samples that the driver keeps, to look at one by one."""
@@ -32,13 +34,15 @@ TENTH = 10
 class Loaded:
     """Partitions that workers have read, and what they found."""
 
-    def __init__(self, executor: Executor, orders: Orders) -> None:
-        self.executor, self.orders = executor, orders
+    def __init__(self, executor: Executor, orders: Orders, watch: Watch | None = None) -> None:
+        self.executor, self.orders, self.watch = executor, orders, watch or Watch()
         self.terms = Terms.of(orders)
         began = time.perf_counter()
-        self.found: list[Found] = executor.load(orders)
+        rows = orders.data.partition_sizes
+        self.found: list[Found] = executor.load(orders, self.watch.begin("Reading", rows))
         self.seconds = time.perf_counter() - began
         found = self.found
+        self.watch.memory = max(one.peak for one in found)
         sizes = [one.samples for one in found]
         self.total = sum(sizes)
         self.places = [Place(s, self.total) for s in np.cumsum([0, *sizes])[:-1].tolist()]
@@ -48,6 +52,8 @@ class Loaded:
         self.squares = sum(one.squares for one in found)
         self.skipped = [*orders.data.skipped, *(text for one in found for text in one.skipped)]
         self.infeasible = sum(one.infeasible for one in found)
+        self.repaired = sum(one.repaired for one in found)
+        self.left_out = sum(one.left_out for one in found)
 
     def rows(self) -> RowFactor:
         """What the partitions saw of the features, weights in units of the largest."""
@@ -65,7 +71,7 @@ class Loaded:
             own = own[(own >= 0) & (own < self.found[k].samples)]
             if len(own):
                 asked.append((k, own))
-        return Block.joined(self.executor.ask("some", asked))
+        return Block.joined(self.executor.ask("some", asked, lambda k: None))
 
     def sample(self) -> tuple[Any, Any]:
         """Features and sets of some samples spread over all partitions."""
@@ -135,23 +141,24 @@ class PartitionedObjective:
             for k in self._chosen
         ]
         began = time.perf_counter()
-        answers: list[Answer] = self._ask("evaluate", asked)
+        total = reduce(Answer.plus, self._ask("evaluate", asked))
         self.seconds += time.perf_counter() - began
-        total = answers[0]
-        for answer in answers[1:]:
-            total = total.plus(answer)
         if learn:
             assert total.taken is not None, "it was to learn"
             any_model: Any = model
             any_model.collect(total.taken)
         self.peak = max(self.peak, total.peak)
+        self._loaded.watch.memory = max(self._loaded.watch.memory, total.peak)
         self.processor += total.processor
         self.evaluations += 1
         return total.summary()
 
     def _ask(self, method: str, asked: list[tuple[int, Any]]) -> list[Any]:
-        answers = self._loaded.executor.ask(method, asked)
+        loaded = self._loaded
         self.passes += 1
+        what = f"{_PASSES[method]} {self.passes}"
+        sizes = {k: loaded.found[k].samples for k, _ in asked}
+        answers = loaded.executor.ask(method, asked, loaded.watch.begin(what, sizes))
         self.projections += self._size * self.loss.count
         return answers
 
@@ -191,15 +198,8 @@ class PartitionedObjective:
             (k, DualQuestion(here, there, pushes, self.loss, loaded.whole, loaded.places[k]))
             for k in self._chosen
         ]
-        total: DualTotals | None = None
-        for answer in self._ask("dual", asked):
-            total = answer if total is None else total.plus(answer)
-        assert total is not None, "there are samples"
-        return total
+        return reduce(DualTotals.plus, self._ask("dual", asked))
 
 
-def bare(model: Any) -> Any:
-    """A copy to send away, which has taken nothing in."""
-    other = copy.deepcopy(model)
-    other.taken()
-    return other
+_PASSES = {"evaluate": "Pass", "dual": "Proof"}
+"""What a pass is for, as people see it."""
