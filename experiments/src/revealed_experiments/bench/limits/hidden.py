@@ -18,7 +18,7 @@ from scipy import sparse
 
 from revealed.datasets.routes import Routes, load_road_network, load_routes
 from revealed.fit import LBFGS, InverseRegressor, PartialDecisions, SharedModel, Welsch
-from revealed.fit.partial import Completion
+from revealed.optimality.completion import Completion
 
 from ..routes.features import MoveFeatures, move_features
 from ..routes.scores import FLOOR, Judge
@@ -52,7 +52,7 @@ def hidden_links(folder: Path, trips: int, tested: int, seed: int) -> Iterator[d
             np.where(there, seen, np.nan), totals=into, start=length, floor=FLOOR
         )
         began = time.process_time()
-        shortest = Completion(routes.problem(), given).complete(
+        shortest = Completion(routes.problem(), given.seen, into).complete(
             np.broadcast_to(length, truth.shape).copy()
         )
         ours = estimator(routes, features).fit(features.values, given)
