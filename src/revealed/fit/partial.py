@@ -20,7 +20,9 @@ import numpy as np
 from .._common.arrays import to_float64
 from ..errors import InputError
 from ..optimality.completion import Completion, plain_costs
+from ..optimality.rounding import checked_decision_tol, read_rounded
 from ..optimality.sets import OptimalitySet
+from ..problems.linear import LinearProgram
 from .prediction import cost_form
 
 TURNS = 10
@@ -38,7 +40,8 @@ class PartialDecisions:
     Parameters
     ----------
     seen : (B, n) or (B, q) array
-        Entries of decisions, or totals; NaN where nothing was seen.
+        Entries of decisions, or totals; NaN where nothing was seen. Entries may be rounded, as
+        `decision_tol` of the estimator says, or as the decisions seen whole show.
     totals : (q, n) matrix, optional
         Dense or scipy.sparse: row k adds up what `seen[:, k]` is the total of.
     start : (n,) or (B, n) array, optional
@@ -109,8 +112,9 @@ class _Turns:
         self._sets = given if isinstance(given, OptimalitySet) else None
         self._start, self._floor = None, -np.inf
         if isinstance(given, PartialDecisions):
-            self.completion = Completion(est.problem, given.seen, given.totals)
             self._whole = given.whole
+            slack = 0.0 if given.totals is not None else _precision(est, given.seen, self._whole)
+            self.completion = Completion(est.problem, given.seen, given.totals, slack=slack)
             self._start, self._floor = given.start, given.floor
         else:
             assert given.observed is not None
@@ -130,9 +134,8 @@ class _Turns:
         """Decisions completed for the first time: under costs learned from those seen whole, where
         there are enough."""
         est, Z, whole = self._est, self._Z, self._whole
-        start = (
-            plain_costs(est.problem) if self._start is None else to_float64(self._start, "start")
-        )
+        given = self._start
+        start = plain_costs(est.problem) if given is None else to_float64(given, "start")
         shape = (self._size, self.completion.n)
         X = self.completion.complete(np.array(np.broadcast_to(start, shape)))
         common = getattr(Z, "ndim", 2) == 2 and len(Z) != self._size
@@ -142,3 +145,13 @@ class _Turns:
         some = np.flatnonzero(whole)
         est.fit(Z[some], self.target(X)[some])
         return self.completion.complete(self.costs())
+
+
+def _precision(est: Any, seen: Any, whole: np.ndarray) -> np.ndarray | float:
+    """How far entries may be off by rounding: as the estimator was told, or as the decisions seen
+    whole show."""
+    problem, some = est.problem, np.flatnonzero(whole)
+    half = checked_decision_tol(est.decision_tol, problem.n_variables)
+    if half is None and some.size and type(problem) is LinearProgram:
+        half = read_rounded(problem[some], np.asarray(seen, dtype=np.float64)[some]).half_unit
+    return 0.0 if half is None else half
