@@ -22,7 +22,7 @@ from scipy.special import erfcx, log_ndtr
 
 OUTLIERS, FEWEST, MOST = 0.02, 1e-3, 0.2
 """Share of the samples that follow another law: at first, and between what it is estimated."""
-WIDTH = 6.0
+WIDTH = 100.0
 """Over how many spreads of the values that law is spread."""
 EXACT = 1e-7
 """Of the spread: noise below this is none."""
