@@ -40,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--problems", type=positive, default=300, help="of exactness (300)")
     parser.add_argument("--runs", type=positive, default=200, help="of coverage (200)")
     parser.add_argument(
+        "--learned", type=positive, default=60, help="of these with costs learned too (60)"
+    )
+    parser.add_argument(
         "--out",
         type=Path,
         default=Path("experiments/results/limits.json"),
@@ -79,7 +82,7 @@ def _joined(before: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    names = ("variables", "facets", "problem", "unknown", "size", "kind", "seed", "hidden")
+    names = ("variables", "facets", "problem", "unknown", "size", "kind", "seed", "hidden", "costs")
     return tuple(str(row.get(name, "")).rjust(8) for name in names)
 
 
@@ -104,7 +107,7 @@ def _recovery(args: argparse.Namespace) -> dict[str, Any]:
 def _coverage(args: argparse.Namespace) -> dict[str, Any]:
     from .coverage import LEVEL, NOISE, SIZE, coverages
 
-    rows = list(coverages(args.tasks.split(","), args.runs, args.first_seed))
+    rows = list(coverages(args.tasks.split(","), args.runs, args.learned, args.first_seed))
     return {"level": LEVEL, "noise": NOISE, "size": SIZE, "rows": rows}
 
 

@@ -77,9 +77,9 @@ that use the same entries, and the mean error of an entry, as a share of the mea
 def _coverage_words(part: dict[str, Any]) -> str:
     return f"""**Intervals.** {part["size"]} decisions, limits off by {100 * part["noise"]:g}% in
 each; how often intervals at {100 * part["level"]:g}% hold the limit at a context that was not seen.
-Where two limits are unknown, costs are known here, so that what is active can be told. Limits with
-fewer than 13 active samples are left out, those that are never active are counted apart: all that
-is said of them is one side."""
+Of one unknown limit vertices tell where it is active. Of two they often do not: there costs decide,
+which are known or learned too. Limits with fewer than 13 active samples are left out, those that
+are never active are counted apart: all that is said of them is one side."""
 
 
 def _recovery(rows: list[dict[str, Any]], kind: str) -> Table:
@@ -109,20 +109,23 @@ def _error(rows: list[dict[str, Any]]) -> str:
 
 
 def _coverage(rows: list[dict[str, Any]]) -> Table:
-    headings = ["problem", "unknown", "two-sided", "from below", "from above", "intervals"]
+    headings = ["problem", "unknown", "costs", "two-sided", "from below", "from above"]
+    headings += ["runs", "intervals"]
     headings += ["never active", "of which the side holds"]
     lines = [
         [
             row["problem"],
             str(row["unknown"]),
+            row["costs"],
             *(f"{100 * row['held'][side]:.1f}%" for side in ("both", "low", "high")),
+            str(row["runs"]),
             f"{row['intervals']:,}",
             str(row["never_active"]),
             str(row["one_sided_held"]),
         ]
         for row in rows
     ]
-    return Table("Coverage of intervals", headings, lines, n_words=2)
+    return Table("Coverage of intervals", headings, lines, n_words=3)
 
 
 def _hidden_words(rows: list[dict[str, Any]]) -> str:
