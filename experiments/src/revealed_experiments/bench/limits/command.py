@@ -16,7 +16,7 @@ from ..record import surroundings
 from ..tables import target
 from .page import make_page, recovered
 
-PARTS = ("exactness", "recovery", "coverage", "hidden", "programs")
+PARTS = ("exactness", "recovery", "coverage", "hidden", "programs", "flows")
 NAME = "revealed bench limits"
 
 
@@ -26,9 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--parts", default="exactness,recovery,coverage", help="separated by commas (%(default)s)"
     )
     parser.add_argument("--data", type=Path, help="folder of shanghai_routes, for the part hidden")
-    parser.add_argument("--instances", type=positive, default=100, help="of programs (100)")
+    parser.add_argument(
+        "--instances", type=positive, default=100, help="of programs and flows (100)"
+    )
     parser.add_argument("--variables", default="2,10", help="of programs (%(default)s)")
-    parser.add_argument("--rival", type=positive, default=3, help="of these for the rival (3)")
+    parser.add_argument("--rival", type=positive, default=5, help="of these for the rival (5)")
     parser.add_argument("--trips", type=positive, default=600, help="of hidden (600)")
     parser.add_argument("--tested", type=positive, default=2000, help="of hidden (2000)")
     parser.add_argument("--seeds", type=positive, default=3, help="of recoveries (3)")
@@ -82,8 +84,26 @@ def _joined(before: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    names = ("variables", "facets", "problem", "unknown", "size", "kind", "seed", "hidden", "costs")
+    names = (
+        "variables",
+        "facets",
+        "equalities",
+        "problem",
+        "unknown",
+        "size",
+        "kind",
+        "seed",
+        "hidden",
+        "costs",
+    )
     return tuple(str(row.get(name, "")).rjust(8) for name in names)
+
+
+_KEYS = (
+    *("variables", "facets", "equalities"),
+    *("problem", "unknown", "size", "kind", "seed"),
+    *("hidden", "costs"),
+)
 
 
 def _exactness(args: argparse.Namespace) -> dict[str, Any]:
@@ -122,9 +142,14 @@ def _hidden(args: argparse.Namespace) -> dict[str, Any]:
 def _programs(args: argparse.Namespace) -> dict[str, Any]:
     from .programs import programs
 
-    return {
-        "rows": list(programs(_whole(args.variables), args.instances, args.rival, args.first_seed))
-    }
+    sizes, few = _whole(args.variables), args.rival
+    return {"rows": list(programs(sizes, args.instances, few, args.first_seed))}
+
+
+def _flows(args: argparse.Namespace) -> dict[str, Any]:
+    from .flows import flows
+
+    return flows(args.instances, args.rival, args.first_seed)
 
 
 def _whole(text: str) -> list[int]:
@@ -137,6 +162,7 @@ _RUN = {
     "coverage": _coverage,
     "hidden": _hidden,
     "programs": _programs,
+    "flows": _flows,
 }
 
 
