@@ -48,10 +48,12 @@ def test_the_gradient_of_the_rival_is_that_of_its_decisions(equalities):
     for x, cost, room in zip(X, c, b, strict=True):
         rows = [{"type": "ineq", "fun": lambda x, room=room: room - A @ x}]
         rows += [{"type": "eq", "fun": lambda x: A_eq @ x}] if equalities else []
-        best = minimize(
-            lambda x, cost=cost: cost @ x + 0.5 * SMOOTH * x @ x, np.zeros(n), constraints=rows
-        )
-        np.testing.assert_allclose(x, best.x, atol=1e-4)
+
+        def price(x, cost=cost):
+            return cost @ x + 0.5 * SMOOTH * x @ x
+
+        assert (A @ x <= room + 1e-9).all()
+        assert price(x) <= minimize(price, np.zeros(n), constraints=rows).fun + 1e-6
     along = rng.standard_normal(X.shape)
     in_costs, in_limits = layer.pull_back(along, kept)
     dc, db, h = rng.standard_normal(c.shape), rng.standard_normal(b.shape), 1e-6
