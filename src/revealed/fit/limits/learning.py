@@ -72,8 +72,9 @@ class LimitLearning:
     build : callable
         Makes the sets of costs from a problem with known limits and the decisions.
     seed : int
-    extra : (B, C) array, optional
-        What guesses cost besides.
+        Of the starts that are drawn at random.
+    known_costs : (B, n) array, optional
+        They say what each guess costs besides.
     """
 
     def __init__(
@@ -142,7 +143,7 @@ class LimitLearning:
             label = total.argmin(axis=1)
             if (self._active(label) == self._active(state.label)).all():
                 break
-            fits = self.data.fit(best_guess(total), state.fits, 1000)
+            fits = self.data.fit(best_guess(total), state.fits)
             new = self._with_costs(_State(fits, label, chances_of(total)), fit_costs, losses, unit)
             if new.objective > state.objective:
                 break
@@ -162,7 +163,7 @@ class LimitLearning:
         costs = fit_costs(sets.replaced(weights=sets.weights * sure))
         total = self._cost_losses(costs, losses) / unit
         total[np.arange(total.shape[1]) >= self.data.guesses.count[:, None]] = np.inf
-        fits = self.data.fit(chances_of(total), None, 1000)
+        fits = self.data.fit(chances_of(total))
         total += self.data.losses(fits, self.extra)
         return _State(fits, total.argmin(axis=1), chances_of(total))
 
