@@ -125,6 +125,51 @@ def test_an_estimator_learns_from_such_sets_as_from_partial_decisions():
         rv.InverseRegressorCV(problem).fit(Z, sets)
 
 
+def test_drawn_completions_teach_more_where_most_is_hidden_and_people_err():
+    gains = []
+    for seed in range(3):
+        problem, Z, _, _, rng = paths(seed, B=400)
+        costs = 4.0 + Z @ rng.standard_normal((3, problem.n_variables))
+        costs = np.maximum(costs, 0.1)
+        X = problem.solve(costs[:200] * np.exp(0.4 * rng.standard_normal((200, len(costs[0]))))).x
+        seen = np.where(rng.random(X.shape) < 0.2, X, np.nan)
+        seen[np.isnan(seen).all(axis=1), 0] = X[np.isnan(seen).all(axis=1), 0]
+        score = []
+        for draws in (1, 4):
+            est = rv.InverseRegressor(problem)
+            est.fit(Z[:200], PartialDecisions(seen, draws=draws, spread=0.3))
+            there = ~np.isnan(seen)
+            np.testing.assert_allclose(est.completed_[there], seen[there], atol=1e-7)
+            found = est.predict(Z[200:])
+            best = problem.solve(costs[200:]).objective
+            score.append(((found * costs[200:]).sum(axis=1) / best).mean())
+        gains.append(score[0] - score[1])
+    assert np.mean(gains) > 0
+
+
+def test_draws_of_decisions_seen_whole_teach_the_same():
+    problem, Z, _, X, _ = paths(2, B=60)
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(Z, columns=["a", "b", "c"])
+    once = rv.InverseRegressor(problem, ridge=1e-2, noise=0.0).fit(frame, PartialDecisions(X))
+    drawn = rv.InverseRegressor(problem, ridge=1e-2, noise=0.0).fit(frame, PartialDecisions(X, draws=3))
+    np.testing.assert_allclose(drawn.coef_, once.coef_, atol=1e-3)
+    with pytest.raises(rv.InputError, match="`draws` must be a whole number"):
+        rv.InverseRegressor(problem).fit(Z, PartialDecisions(X, draws=0))
+
+
+def test_draws_of_problems_that_differ_by_instance():
+    rng = np.random.default_rng(0)
+    room = rng.uniform(1.0, 2.0, (80, 1))
+    problem = rv.LinearProgram(A_ub=np.ones((1, 4)), b_ub=room, lb=0.0, ub=1.0)
+    Z = rng.standard_normal((80, 2))
+    X = problem.solve(-2.0 + Z @ rng.standard_normal((2, 4))).x
+    seen = np.where(rng.random(X.shape) < 0.6, X, np.nan)
+    seen[:, 0] = X[:, 0]
+    est = rv.InverseRegressor(problem).fit(Z, PartialDecisions(seen, draws=2))
+    assert (est.completed_.sum(axis=1) <= room[:, 0] + 1e-6).all()
+
+
 def test_masks_that_do_not_fit_are_refused():
     problem, _, _, X, _ = paths(2, B=10)
     mask = np.ones(X.shape, bool)

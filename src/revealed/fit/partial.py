@@ -23,6 +23,7 @@ from ..optimality.completion import Completion, plain_costs
 from ..optimality.rounding import checked_decision_tol, read_rounded
 from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
+from .observed import observed
 from .prediction import cost_form
 
 TURNS = 10
@@ -51,12 +52,20 @@ class PartialDecisions:
     floor : float, optional
         Learned costs below this are raised to it where decisions are completed, so that a path
         cannot gain by going in circles.
+    draws : int
+        With more than 1, costs are learned once more in the end, from so many completions of each
+        decision, each under costs that are drawn around those learned. It helps where most entries
+        are hidden and people are not always optimal, for then one completion looks too sure.
+    spread : float
+        Standard deviation of the logarithm of drawn costs.
     """
 
     seen: Any
     totals: Any = None
     start: Any = None
     floor: float = -np.inf
+    draws: int = 1
+    spread: float = 0.15
 
     def __len__(self) -> int:
         return len(self.seen)
@@ -82,6 +91,8 @@ def fit_partial(est: Any, Z: Any, given: PartialDecisions | OptimalitySet, **opt
         raise InputError("Decisions seen in part do not go with `unknown_limits`.")
     if cost_form(est.cost_map) is not None and est.cost_map.n_instances is not None:
         raise InputError("Decisions seen in part do not go with a form for each sample.")
+    if isinstance(given, PartialDecisions):
+        _check_draws(given)
     turns = _Turns(est, Z, given)
     X = turns.first(options)
     kept: dict[str, Any] = {}
@@ -101,6 +112,8 @@ def fit_partial(est: Any, Z: Any, given: PartialDecisions | OptimalitySet, **opt
         X = again
     vars(est).update(kept)
     est.gaps_ = np.array(gaps)
+    if isinstance(given, PartialDecisions) and given.draws > 1:
+        turns.learn_from_draws(given, options)
     return est
 
 
@@ -143,8 +156,40 @@ class _Turns:
         if not enough or given is not None or est.problem.n_instances is not None or options:
             return X
         some = np.flatnonzero(whole)
-        est.fit(Z[some], self.target(X)[some])
+        est.fit(_rows(Z, some), self.target(X)[some])
         return self.completion.complete(self.costs())
+
+    def learn_from_draws(self, given: PartialDecisions, options: dict[str, Any]) -> None:
+        """Learn once more, from several completions of each decision."""
+        est, Z, around = self._est, self._Z, self.costs()
+        rng = np.random.default_rng(est.random_state if isinstance(est.random_state, int) else 0)
+        noise = [given.spread * rng.standard_normal(around.shape) for _ in range(given.draws)]
+        drawn = [np.maximum(around * np.exp(e), self._floor) for e in noise]
+        X = np.vstack([self.completion.complete(costs) for costs in drawn])
+        rows = np.tile(np.arange(self._size), given.draws)
+        problem = est.problem if est.problem.n_instances is None else est.problem[rows]
+        margin = est.margin if np.ndim(est.margin) == 0 else np.asarray(est.margin)[rows]
+        policy = {"infeasible": est.infeasible, "decision_tol": est.decision_tol}
+        form = cost_form(est.cost_map)
+        seen = observed(problem, X, len(rows), margin=margin, form=form, **policy)
+        if "sample_weight" in options:
+            options = options | {"sample_weight": np.asarray(options["sample_weight"])[rows]}
+        common = getattr(Z, "ndim", 2) == 2 and len(Z) != self._size
+        est.fit(Z if common else _rows(Z, rows), seen.sets, **options)
+        est.completed_ = self.completion.complete(self.costs())
+
+
+def _rows(Z: Any, rows: np.ndarray) -> Any:
+    """Some of the contexts, in whatever they came."""
+    return Z.iloc[rows] if hasattr(Z, "iloc") else np.asarray(Z)[rows]
+
+
+def _check_draws(given: PartialDecisions) -> None:
+    if not (type(given.draws) is int and given.draws >= 1 and 0 <= given.spread < np.inf):
+        raise InputError(
+            "`draws` must be a whole number of at least 1 and `spread` at least 0 and finite; got "
+            f"{given.draws!r} and {given.spread!r}."
+        )
 
 
 def _precision(est: Any, seen: Any, whole: np.ndarray) -> np.ndarray | float:
