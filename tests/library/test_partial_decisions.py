@@ -152,7 +152,9 @@ def test_draws_of_decisions_seen_whole_teach_the_same():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(Z, columns=["a", "b", "c"])
     once = rv.InverseRegressor(problem, ridge=1e-2, noise=0.0).fit(frame, PartialDecisions(X))
-    drawn = rv.InverseRegressor(problem, ridge=1e-2, noise=0.0).fit(frame, PartialDecisions(X, draws=3))
+    drawn = rv.InverseRegressor(problem, ridge=1e-2, noise=0.0).fit(
+        frame, PartialDecisions(X, draws=3)
+    )
     np.testing.assert_allclose(drawn.coef_, once.coef_, atol=1e-3)
     with pytest.raises(rv.InputError, match="`draws` must be a whole number"):
         rv.InverseRegressor(problem).fit(Z, PartialDecisions(X, draws=0))
