@@ -156,7 +156,8 @@ them. Routes are completed by the shortest that agrees, by the cheapest under co
 completed routes in turn, and by several under costs drawn around those (`draws=4`, the spread not
 tuned; that it helps was seen on other trips first). The first two figures of each are of the
 training trips: the share found of the links that drivers used and were hidden, and of the routes
-all right. The last two are of {first["tested"]:,} other trips, predicted from their ends: links (Jaccard), and exact routes."""
+all right. The last two are of {first["tested"]:,} other trips, predicted from their ends: links
+(Jaccard), and exact routes."""
 
 
 def _hidden(rows: list[dict[str, Any]]) -> Table:
