@@ -416,6 +416,47 @@ def test_limits_are_moved_like_features_and_may_be_the_plans_own(browser):
 
 
 @needs_browser
+def test_learned_limits_move_with_features_until_someone_moves_them(browser):
+    plan = from_catalogue("knapsack([1.0, 2.0, 3.0], 3.0)")
+    (limit,) = find_limits(plan, ["ub1=room"], ["room"])
+    limits = (dataclasses.replace(limit, learned=True),)
+    given, Z = np.array([[3.0], [2.5]]), np.array([[0.0], [-1.0]])
+    values = -np.array([1.0, 2.5, 2.7])
+    X = np.asarray(with_limits(plan, limits, given).problem.solve(np.tile(values, (2, 1))).x)
+    samples = Samples(("dry", "wet"), Z, X, np.ones(2, int), given)
+    features = FeatureMap((Feature("load"), Feature("rain")))
+    samples = dataclasses.replace(samples, contexts=np.hstack([Z, Z]))
+    learned = {"coef": np.array([[0.5, 0.0]]), "intercept": np.array([2.9])}
+    coef = np.zeros((3, 2))
+    model = FittedModel(
+        plan, features, coef, values, 1.0, None, {}, samples, limits, "linear", learned
+    )
+    server = serve(Explorer(model, samples))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    browser.open(f"http://127.0.0.1:{server.server_address[1]}/", *SCREENS["desktop"])
+    wait(browser, "document.body.dataset.ready === 'yes'")
+    room, load = (f"document.querySelector('#features input[name={n}]')" for n in ("room", "load"))
+    taken = "[...document.querySelectorAll('#costs td:last-child')].map(x => x.textContent).join()"
+
+    def enter(box, value):
+        browser.run(f"{box}.value = {value}; {box}.dispatchEvent(new Event('input'))")
+
+    assert browser.run(f"{room}.value") == "3"
+    enter(load, -2)
+    wait(browser, f"{room}.value === '2' && {taken} === '0,1,0'")
+    enter(load, 0)
+    wait(browser, f"{room}.value === '3' && document.getElementById('reset').disabled")
+    enter(room, 1)
+    wait(browser, f"{taken} === '0,0.5,0'")
+    enter(load, -2)
+    wait(browser, "document.querySelectorAll('#features .moved').length === 2")
+    assert browser.run(f"{room}.value") == "1"
+    assert browser.complaints() == []
+    server.shutdown()
+    server.server_close()
+
+
+@needs_browser
 def test_many_controls_do_not_push_the_decision_away(browser):
     """A plan may have a limit for each of its rows."""
     model = made()

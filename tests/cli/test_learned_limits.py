@@ -106,6 +106,28 @@ def test_the_explorer_shows_learned_limits(folder):
     model = load_model(folder / "model")
     shown = Explorer(model, model.samples).describe()["features"]
     assert [one["name"] for one in shown[-2:]] == ["learned protein", "learned upper:fish"]
+    assert [one.get("learned") for one in shown] == [None, None, True, True]
+
+
+def test_learned_limits_move_with_the_context_until_someone_moves_them(folder):
+    from revealed.cli.explorer.views import Explorer
+
+    model = load_model(folder / "model")
+    page = Explorer(model, model.samples)
+    names = ["learned protein", "learned upper:fish"]
+    b = int(np.flatnonzero(np.isfinite(model.samples.limits).all(axis=1))[0])
+    sample = page.sample(b)
+    follow = sample["context"] | dict.fromkeys(names)
+    same = page.decide(follow, b)
+    assert same["limits"] == {name: sample["context"][name] for name in names}
+    assert same["predicted"] == sample["predicted"]
+    moved = page.decide(follow | {"wind": follow["wind"] + 2.0, "rain": follow["rain"] + 1.0}, b)
+    shift = [moved["limits"][name] - sample["context"][name] for name in names]
+    assert shift == pytest.approx([2.0, -5.0], abs=1e-3)
+    fish = FOODS.index("fish")
+    assert moved["predicted"][fish] <= moved["limits"]["learned upper:fish"] + 1e-6
+    own = page.decide(follow | {"wind": follow["wind"] + 2.0, "learned protein": 21.5}, b)
+    assert own["limits"]["learned protein"] == 21.5
 
 
 def examined(place, Z, X, capsys):

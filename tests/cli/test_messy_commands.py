@@ -82,7 +82,7 @@ def test_without_options_each_fault_leads_to_the_option_that_deals_with_it(messy
     assert "--impute median" in told
     assert "--skip-bad" in told
     told = words(capsys, ["doctor", *files(tmp_path), "--impute", "mean"], 2)
-    assert "'cake' is empty" in told
+    assert "no decision for '2026-02-25'" in told
     assert "--skip-bad" in told
     told = words(capsys, ["doctor", *files(tmp_path), "--skip-bad", "--infeasible", "refuse"], 1)
     assert "--infeasible skip" in told

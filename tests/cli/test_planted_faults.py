@@ -86,7 +86,7 @@ FAULTS = {
     "a gap in the decisions": (
         change("decisions", 7, "south_mill", ""),
         ["decisions.csv, line 8, column 'south_mill'", "empty"],
-        2,
+        0,
     ),
     "a word for a number": (
         change("decisions", 3, "south_mill", "1O"),

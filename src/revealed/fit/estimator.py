@@ -37,7 +37,7 @@ from .loss_names import Huber, Welsch, power_and_delta
 from .models import CostModel
 from .named_models import CHOSEN, MODELS, fresh_copy
 from .observed import observed
-from .partial import PartialDecisions, fit_partial
+from .partial import fit_partial, in_part
 from .partitioned.fitting import fit_partitions
 from .partitioned.run import Run
 from .prediction import Predictor, cost_form, cost_units, filled_up, in_scale
@@ -219,8 +219,8 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
             Contexts, in the forms described above. `datasets.Partitions` bring decisions and
             weights of their own; the fit then runs part by part.
         y : (B, n) array, OptimalitySet or PartialDecisions, optional
-            Observed decisions; `PartialDecisions` where only a part of each was seen. Give either
-            these or `true_costs`.
+            Observed decisions; `PartialDecisions`, or an OptimalitySet made with `observed`, where
+            only a part of each was seen. Give either these or `true_costs`.
         sample_weight : (B,) array, optional
             How much each sample counts, at least 0; 0 is as if the sample were not there.
         true_costs : (B, n) array, optional
@@ -249,7 +249,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
             return self
         if run is not None:
             raise InputError("`run` is for data in `datasets.Partitions`.")
-        if isinstance(y, PartialDecisions):
+        if in_part(y):
             return self._fit_partial(Z, y, sample_weight, true_costs, validation)
         if isinstance(self.model, str) and self.model == CHOSEN:
             ridges = self.ridge if self.ridge == "auto" else [self.ridge]
@@ -501,7 +501,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         return self
 
     def _fit_partial(
-        self, Z: Any, seen: PartialDecisions, sample_weight: Any, true_costs: Any, validation: Any
+        self, Z: Any, seen: Any, sample_weight: Any, true_costs: Any, validation: Any
     ) -> InverseRegressor:
         if true_costs is not None or validation is not None:
             raise InputError("`true_costs` and `validation` do not go with decisions seen in part.")

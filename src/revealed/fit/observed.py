@@ -53,6 +53,11 @@ def observed(
         known = ", ".join((*POLICIES, "skip"))
         raise InputError(f"`infeasible` must be one of {known}; got {infeasible!r}.")
     X = joined(X)
+    if isinstance(X, OptimalitySet) and X.observed is not None:
+        raise InputError(
+            "Decisions seen in part are learned from in turns, which InverseRegressor.fit does: "
+            "choose settings on whole decisions, and fit with these to all."
+        )
     if X is None or isinstance(X, Sets):
         return Observed(X, None, "")
     X = numbers(X)

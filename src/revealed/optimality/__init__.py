@@ -8,6 +8,7 @@ active_set      which bounds and rows hold with equality at a decision
 cost_form       costs that come from fewer parameters
 limit_sets      sets of costs and limits together, where some limits are unknown
 mixed           sets of different problems in one batch
+completion      decisions seen in part, completed as the cheapest that agree
 infeasible      what to do with decisions that break their constraints
 qualification   curved constraints: do multipliers describe every cost?
 identification  which directions of cost the decisions of a data set identify

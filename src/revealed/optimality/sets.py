@@ -20,7 +20,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from .._common.affine import AffineMap
-from .._common.arrays import as_choice, as_costs
+from .._common.arrays import as_choice, as_costs, to_float64
 from .._common.records import Record
 from ..errors import InputError, ShapeError
 from ..problems.cones import Normals
@@ -30,6 +30,7 @@ from ..problems.solution import Solution
 from .active_set import ActiveSet as ActiveSet
 from .active_set import EntryState as EntryState
 from .active_set import checked_margins, checked_soft, checked_tolerance
+from .completion import Completion, plain_costs
 from .cost_form import CostForm
 from .infeasible import settle
 from .kinds import Conditions, Parameters, PlainCosts
@@ -70,13 +71,18 @@ class OptimalitySet(Record, CostSet):
         What to do with a decision that breaks its constraints by more than `tol`: refuse it, put
         the nearest one that obeys them in its place, or also count it for less the farther off
         it was. `repaired` and `weights` say how far and how much.
+    observed : (B, n) bool array, optional
+        Which entries of decisions were seen, for a LinearProgram. The others, which may be NaN,
+        are filled in as the cheapest feasible decision that agrees: at first under costs of 1,
+        later under those that are given to `completed`. `InverseRegressor.fit` does that in turns.
 
     Raises
     ------
     InputError
-        If a decision is refused, or an argument has no meaning.
+        If a decision is refused, an argument has no meaning, or no feasible decision agrees with
+        what was observed.
     ShapeError
-        If decisions, margins or the form do not fit the problem.
+        If decisions, margins, `observed` or the form do not fit the problem.
 
     Examples
     --------
@@ -94,6 +100,8 @@ class OptimalitySet(Record, CostSet):
     margins: np.ndarray
     """(B,)"""
     tol: float
+    observed: np.ndarray | None
+    """(B, n) which entries of decisions were seen; None where all were."""
     repaired: np.ndarray
     """(B,) how far each decision was moved to obey its constraints; 0 where it did."""
     weights: np.ndarray
@@ -112,16 +120,20 @@ class OptimalitySet(Record, CostSet):
         form: CostForm | None = None,
         soft: float | None = None,
         infeasible: str = "refuse",
+        observed: Any = None,
     ) -> None:
         check_problem(problem)
-        X, _ = as_costs(decisions, problem.n_variables, "decisions")
+        mask = None
+        if observed is not None:
+            decisions, mask = _completed_at_first(problem, decisions, observed)
+        X = _finite(decisions, problem)
         problem.check_batch(len(X), "decisions")
         tol, soft = checked_tolerance(tol), checked_soft(soft)
         margins = checked_margins(margin, len(X))
         form = _checked_form(form, problem, len(X))
         X, repaired, weights = settle(problem, X, tol, infeasible)
         kind = READERS.of(problem)(problem, X, Terms(margins, tol, form, soft))
-        self._set(problem=problem, decisions=X, margins=margins, tol=tol)
+        self._set(problem=problem, decisions=X, margins=margins, tol=tol, observed=mask)
         self._set(repaired=repaired, weights=weights, _kind=kind, _cache={})
         if isinstance(kind, Parameters) and len(X):
             prepare = PREPARATIONS.find(Parameters)
@@ -265,6 +277,8 @@ class OptimalitySet(Record, CostSet):
         chosen = as_choice(index, len(self))
         problem = self.problem[chosen]
         arrays = {name: getattr(self, name)[chosen] for name in _PER_INSTANCE}
+        if self.observed is not None:
+            arrays["observed"] = self.observed[chosen]
         return self.replaced(problem=problem, _kind=self._kind.take(chosen, problem), **arrays)
 
     def replaced(self, **parts: Any) -> Self:
@@ -276,6 +290,43 @@ class OptimalitySet(Record, CostSet):
             New values by the name of the attribute. Nothing is checked or converted.
         """
         return super().replaced(_cache={}, **parts)
+
+    def completed(self, costs: Any) -> OptimalitySet:
+        """The sets of the cheapest decisions that agree with what was observed.
+
+        Parameters
+        ----------
+        costs : (B, p) array or tensor
+            Costs, or the parameters of the form.
+
+        Returns
+        -------
+        OptimalitySet
+            The same sets where all entries were observed.
+
+        Raises
+        ------
+        InputError
+            If some costs have no cheapest decision.
+        """
+        if self.observed is None:
+            return self
+        c, _ = as_costs(costs, self.n_parameters, "costs")
+        return self.filled(self.completion.complete(c if self.form is None else self.form.costs(c)))
+
+    @property
+    def completion(self) -> Completion:
+        """What completes decisions that were observed in part."""
+        there = np.ones(self.decisions.shape, bool) if self.observed is None else self.observed
+        seen = np.where(there, self.decisions, np.nan)
+        return self.cached("completion", lambda: Completion(self.problem, seen))
+
+    def filled(self, decisions: np.ndarray) -> OptimalitySet:
+        """The sets of other decisions (B, n) that agree with what was observed."""
+        new = OptimalitySet(
+            self.problem, decisions, self.margins, tol=self.tol, form=self.form, soft=self.soft
+        )
+        return new.replaced(observed=self.observed, repaired=self.repaired, weights=self.weights)
 
     def as_plain(
         self,
@@ -431,6 +482,40 @@ _WORDS = {
     EntryState.AT_UPPER: "at upper",
     EntryState.FIXED: "fixed",
 }
+
+
+def _finite(decisions: Any, problem: Problem) -> np.ndarray:
+    """Decisions (B, n) with a number in every entry."""
+    try:
+        return as_costs(decisions, problem.n_variables, "decisions")[0]
+    except ShapeError:
+        raise
+    except InputError as error:
+        if not np.isnan(to_float64(decisions, "decisions")).any():
+            raise
+        hint = "If NaN stands for what was not seen, say so with `observed`, a mask of what was."
+        raise InputError(f"{error} {hint}") from error
+
+
+def _completed_at_first(
+    problem: Problem, decisions: Any, observed: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Decisions (B, n) with the entries that were not observed filled in, and which were."""
+    X, mask = to_float64(decisions, "decisions"), np.asarray(observed)
+    if mask.dtype != bool or mask.shape != X.shape:
+        raise ShapeError(
+            "`observed` must be a boolean mask of the shape of the decisions, "
+            f"{X.shape}, True where an entry was seen; got {mask.dtype} of shape {mask.shape}."
+        )
+    missing = np.argwhere(mask & np.isnan(X))
+    if missing.size:
+        row, column = missing[0]
+        raise InputError(
+            f"`observed` says that entry {column} of row {row} was seen, but it is NaN."
+        )
+    completion = Completion(problem, np.where(mask, X, np.nan))
+    costs = np.broadcast_to(plain_costs(completion.problem), X.shape)
+    return completion.complete(np.array(costs)), mask
 
 
 def _checked_form(form: Any, problem: Problem, size: int) -> CostForm | None:

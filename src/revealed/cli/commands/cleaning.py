@@ -21,6 +21,7 @@ from ..plans import Plan
 from ..tables import Skipped
 from .case import case_of
 from .dossier import Dossier
+from .partial import NO_DECISION, completed
 from .reading import Reading
 
 
@@ -46,7 +47,10 @@ def cleaned(
     n = len(dossier.plan.variables)
     if isinstance(tol, list) and len(tol) != n:
         raise InputError(f"The precision kept with the model is of {len(tol)} variables, not {n}.")
-    found = _as_meant(dossier.plans, dossier.decisions, tol, vertices)
+    if dossier.has_gaps.any():
+        dossier, found = _completed(dossier, tol, vertices)
+    else:
+        found = _as_meant(dossier.plans, dossier.decisions, tol, vertices)
     dossier = replace(dossier, decisions=found.decisions)
     bad = np.flatnonzero(~(_violation(dossier) <= SAME))
     many, warning = 2 * len(bad) >= len(dossier), ""
@@ -84,11 +88,27 @@ def _as_meant(plans: Plan, X: np.ndarray, tol: Any, vertices: bool = True) -> Ro
     return read_rounded(fixed, rounded, tol, tol=SAME)
 
 
+def _completed(dossier: Dossier, tol: Any, vertices: bool) -> tuple[Dossier, Rounding]:
+    """The same where cells are empty: how precise decisions are is found from the whole ones, and
+    the others are completed to that precision, which the fit does again; NaN where that is
+    impossible."""
+    gaps = dossier.has_gaps
+    whole, part = np.flatnonzero(~gaps), np.flatnonzero(gaps)
+    cells, changed, moved = dossier.decisions.copy(), np.zeros(len(gaps), bool), np.zeros(len(gaps))
+    found = _as_meant(dossier.plans[whole], cells[whole], tol, vertices)
+    cells[whole], changed[whole], moved[whole] = found.decisions, found.changed, found.moved
+    X, half = cells.copy(), found.half_unit
+    X[part] = completed(dossier.plans[part], X[part], 0.0 if half is None else half)
+    found = Rounding(X, half, changed, moved, found.sentence)
+    return replace(dossier, cells=cells), found
+
+
 def _violation(dossier: Dossier) -> np.ndarray:
-    found = np.empty(len(dossier))
-    problem: Any = dossier.plans.problem
-    for part, some, x in in_parts(problem, dossier.decisions):
-        found[part] = np.asarray(some.constraint_violation(x))
+    found = np.full(len(dossier), np.inf)
+    there = np.flatnonzero(np.isfinite(dossier.decisions).all(axis=1))
+    problem: Any = dossier.plans[there].problem
+    for part, some, x in in_parts(problem, dossier.decisions[there]):
+        found[there[part]] = np.asarray(some.constraint_violation(x))
     return found
 
 
@@ -106,6 +126,9 @@ def _likely(dossier: Dossier, bad: np.ndarray) -> str:
     """Limits that the plan does not have right, as the doctor says it; empty if none is known."""
     feasible = np.ones(len(dossier), bool)
     feasible[bad] = False
+    there = np.flatnonzero(np.isfinite(dossier.decisions).all(axis=1))
+    if len(there) < len(dossier):
+        dossier, feasible = dossier.keep(there), feasible[there]
     found = [f for f in check_limits(case_of(dossier), feasible) if f.severity is Severity.ERROR]
     return " ".join(f"{finding.what} {finding.advice}" for finding in found[:1])
 
@@ -127,6 +150,8 @@ def _refuse(dossier: Dossier, bad: np.ndarray) -> None:
 
 
 def _broken(dossier: Dossier, b: int) -> str:
+    if np.isnan(dossier.decisions[b]).any():
+        return NO_DECISION
     return broken_constraint(dossier.plans[[b]], dossier.decisions[b])
 
 
@@ -137,6 +162,12 @@ def _repaired(dossier: Dossier, bad: np.ndarray) -> Dossier:
             f"{dossier.where_decision(int(bad[0]))}: the decision breaks the plan: "
             f"{_broken(dossier, bad[0])}. --infeasible repair is for plans without whole "
             "variables: correct the row, or leave it out with --infeasible skip."
+        )
+    impossible = bad[np.isnan(dossier.decisions[bad]).any(axis=1)]
+    if impossible.size:
+        raise InputError(
+            f"{dossier.where_decision(int(impossible[0]))}: {NO_DECISION}, so there is nothing to "
+            "repair. Correct the row, or leave it out with --infeasible skip."
         )
     decisions, moved, _ = settle(problem, dossier.decisions, SAME, "repair")
     worst = int(np.argmax(moved))

@@ -16,6 +16,7 @@ from .case import case_of
 from .cleaning import cleaned
 from .dossier import Dossier, add_files, read_dossier
 from .given import add_given, read_given, unexplained, unexplained_sentence
+from .partial import gap_findings, refuse_with_gaps
 from .reading import Reading, reading_of
 from .telling import tell, tell_json, waiting
 
@@ -40,14 +41,17 @@ def run(args: argparse.Namespace) -> int:
     """Print the findings; 1 if one of them is an error."""
     how = reading_of(args)
     read = read_dossier(args)
+    refuse_with_gaps(read)
     dossier, half_unit, rounded, _ = cleaned(read, how, refuse=False)
+    gaps = gap_findings(read, dossier)
+    dossier = dossier.keep(np.flatnonzero(~dossier.has_gaps)) if gaps else dossier
     few = len(dossier) * len(dossier.plan.variables) < MANY and not dossier.plan.is_whole
     with waiting("Examining", len(CHECKS), quiet=args.json or few) as step:
         findings = [*examine(case_of(dossier), step), *_unused(dossier)]
     given = read_given(args, dossier.plan)
     if given is not None:
         findings += _contradicted(dossier, given)
-    findings = [*_rounded(how, half_unit, rounded), *_taken_as_exact(read, how), *findings]
+    findings = [*gaps, *_rounded(how, half_unit, rounded), *_taken_as_exact(read, how), *findings]
     findings.sort(key=lambda finding: list(Severity).index(finding.severity))
     if args.json:
         tell_json(

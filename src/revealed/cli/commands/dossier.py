@@ -46,6 +46,7 @@ from ..tables.decisions import check_names, is_long, unused
 from ..tables.names import listed, plain_name
 from ..tables.pairing import find_key
 from .judging import split_rows
+from .partial import without_gaps
 from .reading import Reading, add_reading, missing_units, reading_of, refuse_other_units
 from .telling import tell
 
@@ -88,9 +89,18 @@ class Dossier:
     was."""
     file_rows: int = 0
     """Rows of the contexts before any was left out."""
+    cells: np.ndarray | None = None
+    """(B, n) the decisions before they were completed, NaN where a cell is empty; None where none
+    is, and before."""
 
     def __len__(self) -> int:
         return len(self.contexts)
+
+    @property
+    def has_gaps(self) -> np.ndarray:
+        """(B,) decisions with empty cells, completed or not."""
+        cells = self.decisions if self.cells is None else self.cells
+        return np.asarray(np.isnan(cells).any(axis=1))
 
     def tell_limits(self) -> None:
         """Say which columns are limits, if any."""
@@ -124,6 +134,7 @@ class Dossier:
             context_table=self.context_table.take(rows),
             context_rows=np.arange(len(rows)),
             decision_rows=self.decision_rows[rows],
+            cells=None if self.cells is None else self.cells[rows],
             positions=rows if self.positions is None else self.positions[rows],
         )
 
@@ -157,10 +168,13 @@ class Dossier:
 
     def split(self, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Samples to learn from and samples held out. They are drawn among all rows of the file,
-        so that rows which are left out change nothing for the others."""
-        if self.positions is None:
+        so that rows which are left out change nothing for the others. Decisions with empty cells
+        are never held out: no model can be judged by them."""
+        if self.positions is None and self.cells is None:
             return split_rows(len(self), share, seed)
-        held = np.isin(self.positions, split_rows(self.file_rows, share, seed)[1])
+        size = self.file_rows if self.positions is not None else len(self)
+        rows = np.arange(len(self)) if self.positions is None else self.positions
+        held = np.isin(rows, split_rows(size, share, seed)[1]) & ~self.has_gaps
         if held.all():
             raise InputError(f"Holding out {share:g} of the samples leaves none to learn from.")
         return np.flatnonzero(~held), np.flatnonzero(held)
@@ -333,7 +347,7 @@ def dossier_for(
     given = tuple(limit for limit in limits if not limit.learned)
     own = read_limits(context_file, plan, given, bad and bad[0]) if given else None
     read = _Read(model.features, Z, table, own, tuple(missing_units(model.training, table)))
-    found = _matched(plan, given, key, read, decision_file, bad)
+    found = without_gaps(_matched(plan, given, key, read, decision_file, bad))
     if model.learned is None:
         return found
     learned = tuple(limit for limit in limits if limit.learned)
@@ -368,7 +382,7 @@ def _matched(
     bad: tuple[Bad, Bad] | None,
 ) -> Dossier:
     table, own = read.table, read.limits
-    taken = read_decisions(decisions, plan.variables, key, bad and bad[1])
+    taken = read_decisions(decisions, plan.variables, key, bad and bad[1], gaps=True)
     rows = pair_rows(table, taken, key, bad)
     if not len(rows.contexts):
         none = "hold no rows" if not bad or not (bad[0] or bad[1]) else "hold no row to learn from"

@@ -167,7 +167,8 @@ def _parts(model: FittedModel, dossier: Dossier) -> tuple[np.ndarray, np.ndarray
         learn, held = dossier.split(float(training["held_out"]), int(training["seed"]))
     except (KeyError, TypeError, ValueError):
         return np.arange(len(dossier)), np.zeros(0, int)
-    same = training.get("samples") == len(learn)
+    in_part = training.get("in_part") or {}
+    same = training.get("samples") == len(learn) + in_part.get("decisions", 0)
     if "data" in training:  # models of the first days have only the number of samples to go by
         same = same and training["data"] == fingerprint(dossier.tables)
     return (learn, held) if same else (np.arange(len(dossier)), np.zeros(0, int))

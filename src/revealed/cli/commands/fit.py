@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from .headline import tell_baselines, tell_figures, unconvincing
 from .judging import fingerprint, judge
 from .large import add_large, fit_large, is_large
 from .options import number, signed, whole
+from .partial import InPart, gap_note, refuse_contradicted, refuse_with_gaps
 from .ranges import ranges_of
 from .reading import reading_of
 from .robust import angles_of
@@ -109,6 +111,9 @@ def run(args: argparse.Namespace) -> int:
     how = reading_of(args)
     dossier = read_dossier(args)
     unknown = find_unknown(dossier.plan, args.unknown_limit, dossier.limits)
+    refuse_with_gaps(dossier, unknown)
+    if dossier.has_gaps.any():
+        dossier = replace(dossier, notes=(*dossier.notes, gap_note(dossier)))
     dossier, half_unit, _, warning = cleaned(dossier.opened(unknown), how, vertices=not unknown)
     given = read_given(args, dossier.plan)
     if args.margin is None:
@@ -117,17 +122,21 @@ def run(args: argparse.Namespace) -> int:
         args.max_iter = WHOLE_EVALUATIONS if dossier.plan.is_whole else EVALUATIONS
     learn, held = dossier.split(args.holdout, args.seed)
     began = time.perf_counter()
-    odd = unexplained(given, dossier.plans[learn], dossier.decisions[learn]) if given else NONE
-    trained = train(dossier, learn, args, unknown, given, soft=bool(odd.size))
+    clear = learn[~dossier.has_gaps[learn]]
+    odd = unexplained(given, dossier.plans[clear], dossier.decisions[clear]) if given else NONE
+    if odd.size and len(clear) < len(learn):
+        refuse_contradicted(dossier, int(clear[odd[0]]))
+    trained = train(dossier, learn, args, unknown, given, soft=bool(odd.size), half_unit=half_unit)
     learned = None
     if trained.limits is not None:
         learned = trained.limits.arrays()
         dossier = dossier.with_learned(unknown, trained.limits)
+    whole = dossier.keep(np.flatnonzero(~dossier.has_gaps)) if len(clear) < len(learn) else dossier
     facts = trained.facts | {
         "seconds": time.perf_counter() - began,
         "held_out": args.holdout,
         "seed": args.seed,
-        "data": fingerprint(dossier.tables),
+        "data": fingerprint(whole.tables),
         "reading": how.plain(half_unit),
         "units": dossier.context_table.units,
         "ranges": ranges_of(dossier.features, dossier.contexts[learn]),
@@ -150,16 +159,16 @@ def run(args: argparse.Namespace) -> int:
         given,
     )
     plans = plans_at(model, dossier)
-    for name, rows in (("seen", learn), ("held", held)):
+    for name, rows in (("seen", clear), ("held", held)):
         Z, taken = dossier.contexts[rows], dossier.decisions[rows]
         facts[name] = judge(model, plans[rows], Z, taken, quiet=args.json).plain()
-    shown = held if held.size else learn
+    shown = held if held.size else clear
     facts["angles"] = angles_of(model, dossier, held, args.seed)
-    facts["baselines"] = baselines(model, dossier, learn, shown, facts["noise"])
+    facts["baselines"] = baselines(model, dossier, clear, shown, facts["noise"])
     save_model(model, args.out)
     warnings = [warning] if warning else []
     if odd.size:
-        warnings.append(unexplained_sentence(dossier, learn[odd], len(learn)))
+        warnings.append(unexplained_sentence(dossier, clear[odd], len(clear)))
     facts["warnings"] = [*warnings, *unconvincing(facts)]
     if args.json:
         output = {"model": str(args.out), "replaced": replaced, "limits": dossier.plain_limits()}
@@ -174,7 +183,8 @@ def _some_samples(dossier: Dossier, held: np.ndarray, most: int) -> Samples | No
     """A few samples to look at later, those that were held out first."""
     first = np.zeros(len(dossier), int)
     first[held] = 1
-    rows = np.argsort(-first, kind="stable")[:most]
+    order = np.argsort(-first, kind="stable")
+    rows = order[~dossier.has_gaps[order]][:most]
     if not rows.size:
         return None
     names = tuple(dossier.sample(int(b)) for b in rows)
@@ -221,6 +231,8 @@ def _tell(
         f"from {count(facts['samples'], 'sample')}, {facts['held']['samples']:,} held out, in "
         f"{facts['seconds']:.1f} s{_questions(facts)}. {facts['certificate']}",
     )
+    if facts["in_part"]:
+        tell("", InPart(**facts["in_part"]).sentence())
     if not facts["converged"]:
         usual = WHOLE_EVALUATIONS if plan.is_whole else EVALUATIONS
         tell("", f"Allow more with --max-iter {max(usual, 4 * args.max_iter)}.")

@@ -13,6 +13,7 @@ import numpy as np
 from ..plans import GivenCosts, Limit, unknown_of
 from .dossier import Dossier
 from .given import SOFT
+from .partial import InPart
 
 if TYPE_CHECKING:
     from ...fit import DistanceLoss, LimitModel
@@ -45,15 +46,17 @@ def train(
     given: GivenCosts | None = None,
     *,
     soft: bool = False,
+    half_unit: np.ndarray | None = None,
 ) -> Trained:
-    """Learn from some rows; ridge and features are chosen unless they are given. `soft` is whether
-    decisions that the given costs contradict count by how far they miss."""
+    """Learn from some rows; ridge and features are chosen unless they are given, by decisions
+    without empty cells. `soft` is whether decisions that the given costs contradict count by how
+    far they miss; `half_unit` is how far cells may be off."""
     verbose = not args.json and sys.stderr.isatty()
     if verbose:
         print("Learning; the first fit after installing compiles for a minute.", file=sys.stderr)
     from sklearn.exceptions import ConvergenceWarning
 
-    from ...fit import LBFGS, InverseRegressor, InverseRegressorCV
+    from ...fit import LBFGS, InverseRegressor, InverseRegressorCV, PartialDecisions
     from ...fit.storing import training_facts
     from ...optimality.sets import OptimalitySet
 
@@ -76,22 +79,34 @@ def train(
     common |= {"random_state": args.seed, "verbose": verbose}
     if unknown:
         common |= {"unknown_limits": unknown_of(unknown), "decision_tol": 0.0}
-    choose = args.ridge is None and len(rows) >= FEWEST and not whole
-    if choose:
-        jobs = -1 if dossier.decisions.size >= LARGE else None
-        est: Any = InverseRegressorCV(problem, model=args.model, cv=FOLDS, n_jobs=jobs, **common)
-    else:
-        model = "linear" if args.model == "auto" else args.model
-        ridge = "auto" if args.ridge is None else args.ridge
-        est = InverseRegressor(problem, model=model, ridge=ridge, **common)
+    clear = np.flatnonzero(~dossier.has_gaps[rows])
+    model = "linear" if args.model == "auto" else args.model
+    ridge, choice = "auto" if args.ridge is None else args.ridge, None
+    est: Any = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the command says it in its own words
+        if args.ridge is None and len(clear) >= FEWEST and not whole:
+            jobs = -1 if dossier.decisions.size >= LARGE else None
+            est = InverseRegressorCV(problem, model=args.model, cv=FOLDS, n_jobs=jobs, **common)
+        if dossier.cells is not None and len(clear) < len(rows):
+            if est is not None:
+                est.fit(dossier.contexts[rows[clear]], sets[clear])
+                model, ridge, choice, est = est.chosen_model_, est.ridge_, est.choice_, None
+            common["decision_tol"] = 0.0 if half_unit is None else half_unit
+            problem, sets = problem[rows], PartialDecisions(dossier.cells[rows])
+        if est is None:
+            est = InverseRegressor(problem, model=model, ridge=ridge, **common)
         est.fit(dossier.contexts[rows], sets)
     if unknown:
         est.certificate_ = _by_name(est.certificate_, unknown)
     facts = training_facts(est) | {"samples": len(rows), "solver": "lbfgs"}
     if whole:
         facts |= _asked(est, args)
+    facts["in_part"] = None
+    if len(clear) < len(rows):
+        turns = est.gaps_
+        facts["choice"] = facts["choice"] or choice
+        facts["in_part"] = InPart(len(rows) - len(clear), len(turns), float(turns[-1]))._asdict()
     coef, intercept = est.coef_, est.intercept_
     if given is not None:
         coef, intercept = given.spread(coef, intercept)

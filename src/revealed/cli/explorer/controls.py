@@ -47,12 +47,13 @@ class Controls:
             given = self._samples.limits[:, several[0]]
             names = ", ".join(self._model.limits[k].name for k in several)
             limits = {"name": column, "limits": names, "planned": own}
+            limits["learned"] = self._model.limits[several[0]].learned
             controls.append(limits | _range(np.where(np.isnan(given), own, given)))
         return controls
 
     def context(self, b: int) -> dict[str, Any]:
-        """The context of a sample; of a limit None if it is the plan's own, and words if it is
-        none."""
+        """The context of a sample, with limits as they were in force; of a limit None if it is the
+        plan's own, and words if it is none."""
         context: dict[str, Any] = {}
         Z, at = self._samples.contexts[b], 0
         for feature in self._model.features.features:
@@ -79,21 +80,50 @@ class Controls:
     ) -> LinearProgram | IntegerProgram | None:
         """The constraints under the limits of a context that someone made up; where it names none,
         those of sample b, or else the plan's own. None where bounds leave no number."""
-        model = self._model
-        given = [self._given(limit, k, context, b) for k, limit in enumerate(model.limits)]
-        values = np.array([given])
+        model, values = self._model, self._values(context, b)
         try:
             refuse_limits(model.plan, model.limits, values, lambda b, column: column)
         except InputError:
             return None
         return model.plan_of(values).problem
 
-    def _given(self, limit: Limit, k: int, context: dict[str, Any], b: int | None) -> float:
+    def learned(self, context: dict[str, Any], b: int | None) -> dict[str, float | None]:
+        """By column the learned limits of a context that someone made up; None where none is
+        known."""
+        values = self._values(context, b)[0]
+        pairs = zip(self._model.limits, values.tolist(), strict=True)
+        found = {limit.column: value for limit, value in pairs if limit.learned}
+        return {name: value if np.isfinite(value) else None for name, value in found.items()}
+
+    def _values(self, context: dict[str, Any], b: int | None) -> np.ndarray:
+        """(1, k) limits of a context that someone made up. A learned limit that the context does
+        not name moves with its features, from where it was in force in sample b."""
+        said = self._said(context)
+        if b is not None:
+            at = self._said(self.context(b))
+            own = np.nan if self._samples.limits is None else self._samples.limits[b]
+            learned = np.array([limit.learned for limit in self._model.limits], bool)
+            said = np.where(learned, own + (said - at), own)
+        values = [
+            self._given(limit, context, value)
+            for limit, value in zip(self._model.limits, said, strict=True)
+        ]
+        return np.array([values])
+
+    def _said(self, context: dict[str, Any]) -> np.ndarray:
+        """(k,) learned limits as the model says them from features alone; NaN for others."""
+        count = sum(not limit.learned for limit in self._model.limits)
+        none = np.full((1, count), np.nan)
+        if count == len(self._model.limits):
+            return none[0]
+        found = self._model.limits_at(self.encode(context)[None], none)
+        assert found is not None
+        return found[0]
+
+    def _given(self, limit: Limit, context: dict[str, Any], otherwise: float) -> float:
         if context.get(limit.column) not in (None, NO_LIMIT):
             return _number(limit.column, context[limit.column])
-        if b is None or self._samples.limits is None:
-            return np.nan
-        return float(self._samples.limits[b, k])
+        return otherwise
 
 
 def _range(values: np.ndarray) -> dict[str, Any]:

@@ -93,6 +93,7 @@ async function choose(number) {
     const sample = await ask(`/api/sample/${number}`);
     if (turn !== state.asked) return;
     state.sample = sample; state.answer = sample; state.context = { ...sample.context };
+    state.set = new Set();  // learned limits that someone moved; the others move with the features
     complain(null); mark(); fillFeatures(); show();
   } catch (error) { complain(error); }
 }
@@ -107,6 +108,7 @@ function move(by) {
 function fillFeatures() {
   const form = $("features");
   form.replaceChildren();
+  state.learned = {};
   for (const feature of state.model.features) {
     const label = element("label"), name = element("span", { class: "feature", title: feature.name }, feature.name);
     if (feature.levels) {
@@ -127,6 +129,7 @@ function fillFeatures() {
       range.value = value; box.value = typeof given === "number" ? figure(value) : "";
       if (typeof given !== "number") box.placeholder = given === null ? "as planned" : given;
       if (feature.limits) name.append(element("span", { class: "mark", title: `what ${feature.limits} of the plan is on this day` }, "limit"));
+      if (feature.learned) state.learned[feature.name] = { range, box, name };
       range.addEventListener("input", () => { box.value = figure(Number(range.value)); change(feature.name, Number(range.value), name); });
       range.addEventListener("keydown", (event) => {
         const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
@@ -148,6 +151,7 @@ function fillFeatures() {
 let timer = 0;
 function change(name, value, label) {
   state.context[name] = value;
+  if (state.learned[name]) state.set.add(name);
   label.classList.toggle("moved", value !== state.sample.context[name]);
   $("reset").disabled = !moved();
   clearTimeout(timer);
@@ -157,10 +161,25 @@ const moved = () => Object.keys(state.context).some((name) => state.context[name
 async function decide() {
   const turn = ++state.asked;
   try {
-    const answer = await ask("/api/decide", { context: state.context, sample: state.sample.number });
+    const context = { ...state.context };
+    for (const name of Object.keys(state.learned)) if (!state.set.has(name)) context[name] = null;
+    const answer = await ask("/api/decide", { context, sample: state.sample.number });
     if (turn !== state.asked) return;
+    follow(answer.limits);
     state.answer = answer; complain(null); show();
   } catch (error) { complain(error); }
+}
+
+function follow(limits) {
+  for (const [column, value] of Object.entries(limits)) {
+    if (state.set.has(column) || value === null) continue;
+    const { range, box, name } = state.learned[column];
+    range.min = Math.min(range.min, value); range.max = Math.max(range.max, value);
+    range.value = value; box.value = figure(value);
+    state.context[column] = value;
+    name.classList.toggle("moved", value !== state.sample.context[column]);
+  }
+  $("reset").disabled = !moved();
 }
 
 // --- the decision --------------------------------------------------------------------------------

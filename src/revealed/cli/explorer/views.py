@@ -79,7 +79,8 @@ class Explorer:
         if b is not None and not 0 <= b < len(self.samples):
             raise InputError(f"There are {len(self.samples)} samples; number {b} is not one.")
         Z, problem = self._controls.encode(context), self._controls.problem(context, b)
-        return self._answer(Z, problem, b)
+        limits = self._controls.learned(context, b)
+        return {**self._answer(Z, problem, b), "limits": limits}
 
     def _answer(self, Z: np.ndarray, problem: Any, b: int | None) -> dict[str, Any]:
         """What the model makes of a context; `problem` is None where bounds leave no number."""

@@ -54,15 +54,21 @@ def is_long(file: TableFile) -> bool:
 
 
 def read_decisions(
-    file: TableFile, variables: Sequence[str], key: str | None, bad: Bad | None = None
+    file: TableFile,
+    variables: Sequence[str],
+    key: str | None,
+    bad: Bad | None = None,
+    *,
+    gaps: bool = False,
 ) -> DecisionTable:
     """The decisions of a table for the model's `variables`; `key` names the column that
-    identifies decisions. Unreadable decisions are refused, or entered in `bad` and left NaN."""
+    identifies decisions. Unreadable decisions are refused, or entered in `bad` and left NaN. With
+    `gaps`, empty cells are NaN too, unless there is a `bad` to enter them in."""
     check_names(file, variables, key)
     if is_long(file):
-        return _read_long(file, variables, key, bad)
+        return _read_long(file, variables, key, bad, gaps)
     table = file.read(variables, [key] if key else [])
-    _refuse_missing(table, bad, key)
+    _refuse_missing(table, bad, key, gaps)
     keys = None
     if key:
         keys = table.text[key]
@@ -96,7 +102,7 @@ def unused(file: TableFile, variables: Sequence[str], key: str | None) -> list[s
 
 
 def _read_long(
-    file: TableFile, variables: Sequence[str], key: str | None, bad: Bad | None
+    file: TableFile, variables: Sequence[str], key: str | None, bad: Bad | None, gaps: bool
 ) -> DecisionTable:
     if key is None:
         others = [name for name in file.names if name not in LONG]
@@ -109,7 +115,8 @@ def _read_long(
         key = others[0]
     table = file.read(["value"], [key, "variable"])
     lines: Bad | None = None if bad is None else {}
-    _refuse_missing(table, lines, key)
+    if lines is not None or not gaps or np.isinf(table.numbers).any():
+        _refuse_missing(table, lines, key)
     place = {name: j for j, name in enumerate(variables)}
     numbers: dict[str, int] = {}
     rows = np.array([numbers.setdefault(word, len(numbers)) for word in table.text[key]], int)
@@ -147,18 +154,26 @@ def _refuse_twice(table: Table, lines: np.ndarray, entry: np.ndarray, bad: Bad |
         bad.setdefault(second, said)
 
 
-def _refuse_missing(table: Table, bad: Bad | None, key: str | None) -> None:
+def _refuse_missing(table: Table, bad: Bad | None, key: str | None, gaps: bool = False) -> None:
+    """Refuse cells without a number, or enter them in `bad`; with `gaps` a row may have some that
+    are empty, but not all."""
     if bad is not None:
         found_gaps(table, key, bad)
         return
-    gaps = np.argwhere(~np.isfinite(table.numbers))
-    if gaps.size:
-        row, column = gaps[0]
-        got = "is empty" if np.isnan(table.numbers[row, column]) else "is not finite"
+    cells = ~np.isfinite(table.numbers)
+    if gaps:
+        empty = np.isnan(table.numbers)
+        cells &= ~empty | empty.all(axis=1, keepdims=True)
+    missing = np.argwhere(cells)
+    if missing.size:
+        row, column = missing[0]
+        got = "is not finite"
+        if np.isnan(table.numbers[row, column]):
+            got = "is empty, like every other number of the row" if gaps else "is empty"
+        needed = "some variable" if gaps else "every variable"
         raise InputError(
             f"{table.where(int(row), table.columns[column])} {got}; a decision needs a number for "
-            f"every variable{in_all(len(gaps))}. Fill it in, or leave such rows out with "
-            "--skip-bad."
+            f"{needed}{in_all(len(missing))}. Fill it in, or leave such rows out with --skip-bad."
         )
 
 

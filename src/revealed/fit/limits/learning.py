@@ -38,6 +38,8 @@ from .model import LimitCertificate, LimitModel
 
 ROUNDS = 10
 """Most turns of labels, limits and costs."""
+FULL = 2
+"""Times as many decisions with sure labels as coefficients are enough to learn costs from first."""
 KNOWN = 1e-3
 """Of its entries: how exactly known costs are taken to be."""
 
@@ -70,8 +72,9 @@ class LimitLearning:
     build : callable
         Makes the sets of costs from a problem with known limits and the decisions.
     seed : int
-    extra : (B, C) array, optional
-        What guesses cost besides.
+        Of the starts that are drawn at random.
+    known_costs : (B, n) array, optional
+        They say what each guess costs besides.
     """
 
     def __init__(
@@ -117,24 +120,52 @@ class LimitLearning:
         return self._sets(self.state.label)
 
     def alternate(self, fit_costs: Callable[[Any], Any], losses: Losses, unit: float) -> Any:
-        """Costs, labels and limits in turn until no label changes; returns what `fit_costs` made of
+        """Costs, labels and limits in turn until no label changes, from labels that limits alone
+        tell and from those that costs tell, whichever ends better; returns what `fit_costs` made of
         the last sets."""
-        state = self._with_costs(self.state, fit_costs, losses, unit)
-        self.objective = [state.objective]
+        self.state, self.objective = self._descend(self.state, fit_costs, losses, unit)
+        start = None if self.settled else self._told_by_costs(fit_costs, losses, unit)
+        if start is not None:
+            state, objective = self._descend(start, fit_costs, losses, unit)
+            if state.objective < self.state.objective:
+                self.state, self.objective = state, objective
+        return self.state.costs
+
+    def _descend(
+        self, state: _State, fit_costs: Callable[[Any], Any], losses: Losses, unit: float
+    ) -> tuple[_State, list[float]]:
+        """Where the turns end from a state, and the objective after each."""
+        state = self._with_costs(state, fit_costs, losses, unit)
+        objective = [state.objective]
         for _ in range(ROUNDS if not self.settled else 0):
             total = self._cost_losses(state.costs, losses) / unit
             total += self.data.losses(state.fits, self.extra)
             label = total.argmin(axis=1)
             if (self._active(label) == self._active(state.label)).all():
                 break
-            fits = self.data.fit(best_guess(total), state.fits, 1000)
+            fits = self.data.fit(best_guess(total), state.fits)
             new = self._with_costs(_State(fits, label, chances_of(total)), fit_costs, losses, unit)
             if new.objective > state.objective:
                 break
             state = new
-            self.objective.append(state.objective)
-        self.state = state
-        return state.costs
+            objective.append(state.objective)
+        return state, objective
+
+    def _told_by_costs(
+        self, fit_costs: Callable[[Any], Any], losses: Losses, unit: float
+    ) -> _State | None:
+        """Labels under costs that were learned from the decisions whose labels are sure; None where
+        these are too few."""
+        sure = self.data.guesses.sure
+        if sure.sum() < FULL * self.data.F.shape[1]:
+            return None
+        sets = self.sets
+        costs = fit_costs(sets.replaced(weights=sets.weights * sure))
+        total = self._cost_losses(costs, losses) / unit
+        total[np.arange(total.shape[1]) >= self.data.guesses.count[:, None]] = np.inf
+        fits = self.data.fit(chances_of(total))
+        total += self.data.losses(fits, self.extra)
+        return _State(fits, total.argmin(axis=1), chances_of(total))
 
     def model(self) -> LimitModel:
         """The limits learned."""

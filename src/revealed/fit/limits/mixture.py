@@ -19,6 +19,7 @@ from scipy.special import logsumexp
 
 from .censored import (
     FREEDOM,
+    ROUNDS,
     CensoredFit,
     covariance_of,
     fit_censored,
@@ -84,7 +85,10 @@ class LimitData:
         return np.einsum("bc,bck->bk", chance, self.guesses.active)
 
     def fit(
-        self, chance: np.ndarray, before: list[CensoredFit | None] | None, rounds: int
+        self,
+        chance: np.ndarray,
+        before: list[CensoredFit | None] | None = None,
+        rounds: int = ROUNDS,
     ) -> list[CensoredFit | None]:
         """Every limit, given the chances of guesses, from where it was before."""
         p = self.chances(chance)
@@ -118,8 +122,8 @@ def learn_mixture(
     if data.guesses.sure.all():
         chance = np.zeros(data.guesses.active.shape[:2])
         chance[:, 0] = 1.0
-        fits = data.fit(chance, None, 1000)
-        return Mixture(fits, chance, _total(data, fits, extra), starts=1, agreeing=1)
+        fits = data.fit(chance)
+        return Mixture(fits, chance, _of(data, data.losses(fits, extra)), starts=1, agreeing=1)
     found = [_climb(data, fits, extra) for fits in _starts(data, starts, seed)]
     best = min(found, key=lambda m: m.loss)
     near = best.loss + 1e-3 * max(abs(best.loss), 1.0)
@@ -138,13 +142,13 @@ def _climb(data: LimitData, fits: list[CensoredFit | None], extra: np.ndarray | 
     loss = np.inf
     chance = chances_of(data.losses(fits, extra))
     for turn in range(TURNS):
-        fits = data.fit(chance, fits, FEW if turn else 1000)
+        fits = data.fit(chance, fits, FEW if turn else ROUNDS)
         losses = data.losses(fits, extra)
         chance = chances_of(losses)
         before, loss = loss, _of(data, losses)
         if before - loss <= 1e-8 * max(abs(loss), 1.0):
             break
-    fits = data.fit(chance, fits, 1000)
+    fits = data.fit(chance, fits)
     losses = data.losses(fits, extra)
     return Mixture(fits, chances_of(losses), _of(data, losses), 1, 1)
 
@@ -160,10 +164,6 @@ def _of(data: LimitData, losses: np.ndarray) -> float:
     return -float(data.weights @ each)
 
 
-def _total(data: LimitData, fits: list[CensoredFit | None], extra: np.ndarray | None) -> float:
-    return _of(data, data.losses(fits, extra))
-
-
 def _starts(data: LimitData, starts: int, seed: int) -> Iterator[list[CensoredFit | None]]:
     """Limits to begin with: from the samples whose label is known, from above nearly all values,
     and from chances drawn at random."""
@@ -176,7 +176,7 @@ def _starts(data: LimitData, starts: int, seed: int) -> Iterator[list[CensoredFi
     )
     wide = data.fit(even, None, 1)
     if sure.any():
-        fits = known.fit(even[sure], None, 1000)
+        fits = known.fit(even[sure])
         enough = known.chances(even[sure]).sum(axis=0) >= data.F.shape[1] + FREEDOM
         yield [fits[k] if enough[k] else wide[k] for k in range(K)]
     yield [None if fit is None else _from_above(data, k, fit) for k, fit in enumerate(wide)]
@@ -216,18 +216,27 @@ def covariances(
         label_scores(data.F, data.values[:, k], fit) * (np.diag(fit.information) > 0)
         for k, fit in zip(loose, known, strict=True)
     ]
-    p, missing = data.chances(chance), np.zeros_like(whole)
-    for i, k in enumerate(loose):
-        for j, other in enumerate(loose):
-            both = data.guesses.active[:, :, k] & data.guesses.active[:, :, other]
-            spread = data.weights * ((chance * both).sum(axis=1) - p[:, k] * p[:, other])
-            block = (scores[i].T * spread) @ scores[j]
-            missing[i * size : (i + 1) * size, j * size : (j + 1) * size] = block
-    left = _less(whole, missing)
+    left = _less(whole, _missing(data, loose, scores, chance))
     for i, (k, fit) in enumerate(zip(loose, known, strict=True)):
         own = left[i * size : (i + 1) * size, i * size : (i + 1) * size]
         found[k] = covariance_of(fit, np.linalg.pinv(own, hermitian=True))
     return found
+
+
+def _missing(
+    data: LimitData, loose: list[int], scores: list[np.ndarray], chance: np.ndarray
+) -> np.ndarray:
+    """The information about the limits `loose` that labels leave open: the variance of their
+    scores, limit by limit."""
+    p, blocks = data.chances(chance), []
+    for k, one in zip(loose, scores, strict=True):
+        row = []
+        for other, another in zip(loose, scores, strict=True):
+            both = data.guesses.active[:, :, k] & data.guesses.active[:, :, other]
+            spread = data.weights * ((chance * both).sum(axis=1) - p[:, k] * p[:, other])
+            row.append((one.T * spread) @ another)
+        blocks.append(row)
+    return np.block(blocks)
 
 
 def _less(whole: np.ndarray, missing: np.ndarray) -> np.ndarray:

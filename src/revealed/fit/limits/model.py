@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linprog
+from scipy.special import stdtrit
 
 from ..._common.checks import check_number
 from ...errors import InputError
@@ -188,8 +189,6 @@ class LimitModel:
         return LimitIntervals(low, high, level, self.identified)
 
     def _half_width(self, F: np.ndarray, k: int, level: float) -> np.ndarray:
-        from scipy.special import stdtrit
-
         variance = np.einsum("bi,ij,bj->b", F, self.covariance[k], F)
         quantile = stdtrit(self.freedom[k], 0.5 + 0.5 * level)
         return quantile * np.sqrt(np.maximum(variance, 0.0))

@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+import revealed as rv
 from revealed.fit import learn_limits
 
-from .data import FEATURES, TASKS
+from .data import FEATURES, TASKS, Task
 
 SIZE, NOISE, PLACES = 300, 0.1, 10
 LEVEL = 0.95
+ENOUGH = 2 * (FEATURES + 1) + 5
+"""Active samples: with fewer a limit may be a constant, which is another model."""
+CASES = ((1, "not needed"), (2, "known"), (2, "learned"))
+"""Unknown limits, and costs: vertices tell the labels of one limit, costs have a say in those of
+two."""
 
 
-def coverages(tasks: list[str], runs: int, seed: int) -> Iterator[dict[str, Any]]:
-    """A row for each problem and number of unknown limits: the share of runs and contexts in which
-    intervals hold the limit. Costs are known where several limits are unknown, so that labels are
-    told; without them see the guide."""
+def coverages(tasks: list[str], runs: int, learned: int, seed: int) -> Iterator[dict[str, Any]]:
+    """A row for each problem and case: the share of runs and contexts in which intervals hold the
+    limit. Where costs are learned too there are fewer runs, `learned`."""
     for name in tasks:
-        for K in (1, 2):
-            yield _cover(name, K, runs, seed)
+        for K, costs in CASES:
+            yield _cover(name, K, costs, learned if costs == "learned" else runs, seed)
 
 
-def _cover(name: str, K: int, runs: int, seed: int) -> dict[str, Any]:
+def _cover(name: str, K: int, costs: str, runs: int, seed: int) -> dict[str, Any]:
     held: dict[str, list[Any]] = {"both": [], "low": [], "high": []}
     never = below = 0
     for run in range(runs):
         rng = np.random.default_rng([seed, run, K, list(TASKS).index(name)])
         task = TASKS[name](rng, SIZE + PLACES, K)
-        seen, places = slice(0, SIZE), slice(SIZE, None)
-        limits = task.limits[seen] * (1.0 + NOISE * rng.standard_normal((SIZE, K)))
-        X = np.asarray(task.problem(limits, seen).solve(task.costs[seen]).x)
-        costs = task.costs[seen] if K > 1 else None
-        unknown = {"ub": task.rows}
-        model, _ = learn_limits(task.problem(None, seen), unknown, task.Z[seen], X, costs=costs)
+        model, places = _learned(task, rng, K, costs), slice(SIZE, None)
         truth = task.limits[places]
         for side, found in held.items():
             between = model.intervals(task.Z[places], LEVEL, side)
             inside = (between.low <= truth + 1e-9) & (truth <= between.high + 1e-9)
-            # Runs in which nearly nothing is active have a constant limit, which is another model.
-            enough = model.active >= 2 * (FEATURES + 1) + 5
-            found.append(inside[:, enough].ravel())
+            found.append(inside[:, model.active >= ENOUGH].ravel())
             if side == "both":
                 never += int((~between.identified).sum())
                 below += int(inside[:, ~between.identified].all(axis=0).sum())
@@ -50,9 +49,24 @@ def _cover(name: str, K: int, runs: int, seed: int) -> dict[str, Any]:
     return {
         "problem": name,
         "unknown": K,
+        "costs": costs,
         "runs": runs,
         "held": {side: float(share.mean()) for side, share in shares.items()},
         "intervals": len(shares["both"]),
         "never_active": never,
         "one_sided_held": below,
     }
+
+
+def _learned(task: Task, rng: np.random.Generator, K: int, costs: str) -> Any:
+    """The limits learned from the first `SIZE` decisions, each limit off by noise in each."""
+    seen = slice(0, SIZE)
+    limits = task.limits[seen] * (1.0 + NOISE * rng.standard_normal((SIZE, K)))
+    X = np.asarray(task.problem(limits, seen).solve(task.costs[seen]).x)
+    problem, unknown = task.problem(None, seen), {"ub": task.rows}
+    if costs == "learned":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of fits cut short
+            return rv.InverseRegressor(problem, unknown_limits=unknown).fit(task.Z[seen], X).limits_
+    given = task.costs[seen] if costs == "known" else None
+    return learn_limits(problem, unknown, task.Z[seen], X, costs=given)[0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from scipy import sparse
 
 from revealed.datasets.routes import Routes, load_road_network, load_routes
 from revealed.fit import LBFGS, InverseRegressor, PartialDecisions, SharedModel, Welsch
-from revealed.fit.partial import Completion
+from revealed.optimality.completion import Completion
 
 from ..routes.features import MoveFeatures, move_features
 from ..routes.scores import FLOOR, Judge
@@ -26,6 +27,8 @@ from ..routes.scores import FLOOR, Judge
 SHARES = (0.25, 0.5, 0.75)
 MARGIN, DELTA = 0.08, 0.2
 """As `revealed bench routes` chose them."""
+DRAWS, SPREAD = 4, 0.15
+"""Of completions, and the standard deviation of the logarithm of the costs they are drawn under."""
 
 
 def hidden_links(folder: Path, trips: int, tested: int, seed: int) -> Iterator[dict[str, Any]]:
@@ -52,15 +55,17 @@ def hidden_links(folder: Path, trips: int, tested: int, seed: int) -> Iterator[d
             np.where(there, seen, np.nan), totals=into, start=length, floor=FLOOR
         )
         began = time.process_time()
-        shortest = Completion(routes.problem(), given).complete(
-            np.broadcast_to(length, truth.shape).copy()
-        )
+        completion = Completion(routes.problem(), given.seen, into)
+        shortest = completion.complete(np.broadcast_to(length, truth.shape).copy())
         ours = estimator(routes, features).fit(features.values, given)
         seconds = time.process_time() - began
         naive = estimator(routes, features).fit(features.values, shortest)
+        several = replace(given, draws=DRAWS, spread=SPREAD)
+        drawn = estimator(routes, features).fit(features.values, several)
         learned = {
             "ours": judge.score(ours.predict_cost(features.values)).means(),
             "shortest completion": judge.score(naive.predict_cost(features.values)).means(),
+            "drawn completions": judge.score(drawn.predict_cost(features.values)).means(),
             "complete routes": complete,
         }
         yield {
@@ -72,6 +77,7 @@ def hidden_links(folder: Path, trips: int, tested: int, seed: int) -> Iterator[d
             "completed": {
                 "ours": _agreement(ours.completed_, truth, into, there),
                 "shortest completion": _agreement(shortest, truth, into, there),
+                "drawn completions": _agreement(drawn.completed_, truth, into, there),
             },
             "learned": learned,
         }
