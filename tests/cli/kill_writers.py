@@ -1,7 +1,7 @@
 # ruff: noqa: E402 (the number of threads must be set before numpy comes)
 """Kill writers at random moments and look at what is left: nothing that was written may be lost.
 
-    PYTHONPATH=src:tests python tests/cli/kill_writers.py --kills 200
+    PYTHONPATH=src:tests:tests/library python tests/cli/kill_writers.py --kills 200
 
 "save" replaces a model again and again, "checkpoint" trains with a checkpoint after each epoch, and
 "fit" is the command `revealed fit`, over a model that is there. Each says what it has written.

@@ -12,7 +12,8 @@ SCRIPT = Path(__file__).with_name("kill_writers.py")
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked")
 def test_what_killed_writers_leave_is_complete():
-    paths = [str(SCRIPT.parent), *sys.path]
+    tests = SCRIPT.parents[1]
+    paths = [str(SCRIPT.parent), str(tests), str(tests / "library"), *sys.path]
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "--kills", "3"],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
