@@ -21,7 +21,7 @@ LEARNERS = ("limits known", "ours", "constant limits", "largest value seen")
 
 def make_page(content: dict[str, Any]) -> Page:
     """What is shown of a run that is kept."""
-    parts, tables, words = content["parts"], [], [_OPENING]
+    parts, tables, words = content["parts"], [], []
     if "exactness" in parts:
         words.append(_exactness(parts["exactness"]))
     if "recovery" in parts:
@@ -39,7 +39,57 @@ def make_page(content: dict[str, Any]) -> Page:
     if "hidden" in parts:
         words.append(_hidden_words(parts["hidden"]["rows"]))
         tables.append(_hidden(parts["hidden"]["rows"]))
-    return Page("Unknown limits, measured", "\n\n".join(words), tables)
+    return Page("Unknown limits, measured", _findings(parts), tables, "\n\n".join(words))
+
+
+def _findings(parts: dict[str, Any]) -> str:
+    told = [f"- {sentence(parts[name])}" for name, sentence in _FOUND.items() if name in parts]
+    return f"{_OPENING}\n\n" + "\n".join(told)
+
+
+def _recovery_found(part: dict[str, Any]) -> str:
+    least = min(recovered(part["rows"]).values())
+    return (
+        f"On exact data decisions in new contexts are met at least {100 * least:.1f}% as often as "
+        "by someone who knows the limits."
+    )
+
+
+def _coverage_found(part: dict[str, Any]) -> str:
+    held = [row["held"]["both"] for row in part["rows"]]
+    return (
+        f"Intervals at {100 * part['level']:g}% hold the limit in {100 * min(held):.1f} to "
+        f"{100 * max(held):.1f}% of cases."
+    )
+
+
+def _programs_found(part: dict[str, Any]) -> str:
+    ours, other = ([row[who]["solved"] for row in part["rows"]] for who in ("ours", "gradient"))
+    return (
+        f"Of Tan's random programs ours solves {100 * min(ours):.0f} to {100 * max(ours):.0f}%, a "
+        f"gradient method {100 * min(other):.0f} to {100 * max(other):.0f}%."
+    )
+
+
+def _hidden_found(part: dict[str, Any]) -> str:
+    most = max(part["rows"], key=lambda row: row["hidden"])
+    drawn, short = (
+        100 * most["learned"][who]["links"] for who in ("drawn completions", "shortest completion")
+    )
+    return (
+        f"With {100 * most['hidden']:.0f}% of the links of routes hidden, costs learned from drawn "
+        f"completions find {drawn:.1f}% of links on unseen trips, the shortest completion "
+        f"{short:.1f}%."
+    )
+
+
+_FOUND = {
+    "recovery": _recovery_found,
+    "coverage": _coverage_found,
+    "programs": _programs_found,
+    "hidden": _hidden_found,
+}
+"""By part: what it found, in a sentence."""
 
 
 def recovered(rows: list[dict[str, Any]]) -> dict[str, float]:
@@ -63,8 +113,8 @@ def _of_known(rows: list[dict[str, Any]], measure: str) -> float:
     return float(ours / known)
 
 
-_OPENING = """How well right-hand sides that nobody wrote down are learned together with costs. What
-is learned and how is in [the guide](guide/unknown_limits.md)."""
+_OPENING = """**Finding.** Right-hand sides that nobody wrote down can be learned together with
+costs ([how](guide/unknown_limits.md)):"""
 
 
 def _exactness(part: dict[str, Any]) -> str:
