@@ -160,6 +160,12 @@ def test_what_is_said_of_whole_decisions():
     ):
         found = [_integer("tsp-20", name, what) for name in (whole.LOOP, whole.SPO, whole.PFYL)]
         assert re.search(words, own).groups() == tuple(f"{value:.2f}" for value in found)
+    rest = re.findall(r"have ([\d.]+)% (?:over|on) .*?SPO\+ ([\d.]+)%, PFYL ([\d.]+)%", own)
+    for problem, said in zip(("cvrp-20", "tsp-50"), rest[:2], strict=True):
+        found = [_integer(problem, name, "regret") for name in (whole.LOOP, whole.SPO, whole.PFYL)]
+        assert said == tuple(f"{value:.2f}" for value in found)
+    other = re.search(r"50 nodes ([\d.]+) times \(one seed\), on routes ([\d.]+) times", own)
+    assert other.groups() == tuple(f"{_ratio(name):.1f}" for name in ("tsp-50", "cvrp-20"))
 
 
 def test_what_is_said_of_integer_programs():
