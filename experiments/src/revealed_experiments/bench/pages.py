@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from revealed._common.words import count
+
 from .record import write_json
 from .tables import Table, show, show_targets
 
@@ -55,7 +57,7 @@ class Page(NamedTuple):
         hardware, versions = content["hardware"], content["versions"]
         origin = (
             f"Written by `{content['command']}` on {content['when'][:10]} "
-            f"({hardware['processor']}, {hardware['cores']} cores; Python {versions['python']}, "
+            f"({hardware['processor']}, {count(hardware['cores'], 'core')}; Python {versions['python']}, "
             f"revealed {versions.get('revealed', 'from source')}). Do not edit: run it again."
         )
         parts = [f"# {self.title}", *_paragraphs(self.findings)]
