@@ -55,9 +55,10 @@ class Page(NamedTuple):
     def markdown(self, content: dict[str, Any]) -> str:
         """The page with its origin: from which command on which machine it comes."""
         hardware, versions = content["hardware"], content["versions"]
+        machine = f"{hardware['processor']}, {count(hardware['cores'], 'core')}"
         origin = (
             f"Written by `{content['command']}` on {content['when'][:10]} "
-            f"({hardware['processor']}, {count(hardware['cores'], 'core')}; Python {versions['python']}, "
+            f"({machine}; Python {versions['python']}, "
             f"revealed {versions.get('revealed', 'from source')}). Do not edit: run it again."
         )
         parts = [f"# {self.title}", *_paragraphs(self.findings)]
