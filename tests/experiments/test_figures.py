@@ -123,15 +123,18 @@ def test_results_in_the_readme_are_those_of_the_runs():
     plain = ("ours", "PFYL", "SPO+ (true costs)", "least squares (true costs)")
     chosen = ("ours, model chosen", "PFYL, quadratic", "SPO+, quadratic (true costs)", plain[3])
     paper = ("ours", "PFYL", "SPO+, step chosen (true costs)")
+    tours = [_integer("tsp-20", name, "regret") for name in (whole.LOOP, whole.PFYL, whole.SPO)]
     for setting, names in (
         ("degree 4", plain),
         ("degree 8", chosen),
+        ("tours", ()),
         ("paths, 100 samples", paper),
         ("knapsacks, 100 samples", paper),
     ):
         for name in names:
             each = [r["found"][name]["regret"] for r in noise if r["setting"] == setting]
             expected.append(round(sum(each) / len(each), 2))
+        expected += tours if setting == "tours" else []
     assert quoted == pytest.approx(expected, abs=0.0051)
 
 
@@ -160,6 +163,11 @@ def test_what_is_said_of_whole_decisions():
     ):
         found = [_integer("tsp-20", name, what) for name in (whole.LOOP, whole.SPO, whole.PFYL)]
         assert re.search(words, own).groups() == tuple(f"{value:.2f}" for value in found)
+    lazy = [_integer(name, whole.LAZY, "regret") for name in ("knapsack", "tsp-20")]
+    assert f"at {lazy[0]:.2f}% regret (PFYL" in own
+    assert f"but has {lazy[1]:.2f}%" in own
+    share = _integer("knapsack", whole.LAZY, "cpu") / _integer("knapsack", whole.LOOP, "cpu")
+    assert f"{share:.2f} times the time of an epoch" in guide
     rest = re.findall(r"have ([\d.]+)% (?:over|on) .*?SPO\+ ([\d.]+)%, PFYL ([\d.]+)%", own)
     for problem, said in zip(("cvrp-20", "tsp-50"), rest[:2], strict=True):
         found = [_integer(problem, name, "regret") for name in (whole.LOOP, whole.SPO, whole.PFYL)]

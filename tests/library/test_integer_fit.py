@@ -110,6 +110,24 @@ def test_a_budget_of_one_question_gives_a_loss_from_below_that_grows_to_the_exac
     assert cheap.unsolved > 0
 
 
+def test_calls_between_questions_make_do_with_known_alternatives():
+    problem, _, C, X = _data()
+    q = torch.tensor(C + np.random.default_rng(5).normal(size=C.shape))
+    exact = losses.ProjectionLoss(_problem())(q, X).item()
+    lazy = losses.ProjectionLoss(problem, max_calls=1, ask_every=3)
+    sets, found, asked = rv.OptimalitySet(problem, X), [], []
+    for _ in range(90):
+        found.append(lazy(q, sets).item())
+        asked.append(int(lazy.projection.calls.sum()))
+    assert (np.diff(found) >= -1e-9).all()
+    assert found[-1] == pytest.approx(exact, rel=1e-7)
+    assert all(asked[::3])
+    assert not any(asked[1::3] + asked[2::3])
+    for name in (losses.ProjectionLoss, losses.SmoothedProjectionLoss):
+        with pytest.raises(rv.InputError, match="`max_calls` too"):
+            name(problem, ask_every=2)
+
+
 @pytest.mark.parametrize("name", ["spo+", "pfyl", "bb", "st", "smoothed"])
 def test_losses_that_only_ask_for_decisions_take_whole_ones(name):
     problem, _, C, X = _data()

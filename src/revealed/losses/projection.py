@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from .._common.arrays import as_costs, to_float64
-from .._common.checks import check_whole
 from .._common.device import is_cuda
 from ..errors import InputError
 from ..optimality.cost_form import CostForm
@@ -35,6 +34,7 @@ from ..projection.result import refuse_empty
 from ..projection.triton import DeviceSets, on_device, project_on_device
 from ._device import OnDevice, distance_on_device, with_device_weights
 from ._memory import Memory, as_keys
+from ._questions import Questions
 from ._reduce import (
     check_reduction,
     reduce_with_gradient,
@@ -116,6 +116,9 @@ class ProjectionLoss(DecisionLoss):
         a step. None asks until the projection is exact. With 1 the distance is that from the costs
         that explain the decision against all alternatives found so far: at most the true one, and
         equal to it once no alternative is missing. `unsolved` counts those that were not exact.
+    ask_every : int
+        With `max_calls`: the first of so many calls of the loss asks the oracle. The others make do
+        with the decisions that were found before, for any sample with the same constraints.
     threads : int or None
         Of the projections; None for every core.
     """
@@ -135,16 +138,16 @@ class ProjectionLoss(DecisionLoss):
         reduction: str = "mean",
         warm_start: bool = True,
         max_calls: int | None = None,
+        ask_every: int = 1,
         threads: int | None = None,
     ) -> None:
-        if max_calls is not None:
-            check_whole(max_calls, "max_calls", 1)
         super().__init__(problem, reduction=reduction)  # pyright: ignore[reportArgumentType]
         check_power(power)
         check_delta(delta)
         self.margin, self.form = _one_margin(margin), form
         self.power, self.delta = power, float(delta)
-        self.warm_start, self.threads, self.max_calls = warm_start, threads, max_calls
+        self.warm_start, self.threads = warm_start, threads
+        self.questions = Questions(max_calls, ask_every)
         self._memory, self._seen = Memory(), _Seen()
         self._device = OnDevice()
 
@@ -207,8 +210,8 @@ class ProjectionLoss(DecisionLoss):
         sets = self._sets(decisions, index, len(q))
         self._look_for_trivial_cost(sets)
         q = padded(q, sets) if isinstance(sets, MixedSets) else q
-        if self.max_calls is not None:
-            p = project(q, sets, method="cuts", max_iter=self.max_calls, threads=self.threads)
+        if self.questions.most is not None:
+            p = project(q, sets, threads=self.threads, **self.questions.options())
         elif keys is None or not self.warm_start:
             p = project(q, sets, threads=self.threads)
         else:
@@ -314,7 +317,7 @@ class ProjectionLoss(DecisionLoss):
         refuse_empty(p)
         missed = int((~p.solved).sum())
         self._seen.unsolved += missed
-        if not self._seen.has_warned and self.max_calls is None:
+        if not self._seen.has_warned and self.questions.most is None:
             self._seen.has_warned = True
             _warn_unsolved(p, missed, "counted in `unsolved` and not reported again")
 

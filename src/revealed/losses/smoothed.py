@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._common.checks import check_whole, positive_int
+from .._common.checks import positive_int
 from ..errors import InputError
 from ..optimality.sets import OptimalitySet
 from ..problems.linear import LinearProgram
@@ -21,6 +21,7 @@ from ..projection.distance import check_delta, check_power, length_of, value_and
 from ..projection.triton import on_device, project_on_device
 from ._device import COARSE, distance_on_device
 from ._options import check_margin, check_positive
+from ._questions import Questions
 from ._random import RandomLoss
 from .base import Batch
 
@@ -64,7 +65,8 @@ class SmoothedProjectionLoss(RandomLoss):
         needs.
     max_calls : int or None
         For whole decisions, the most questions to the oracle for each draw of a step, as in
-        `ProjectionLoss`.
+        `ProjectionLoss`; `ask_every` likewise.
+    ask_every : int
     threads : int or None
         Of the projections; None for every core.
     reduction : "mean", "sum" or "none"
@@ -88,17 +90,16 @@ class SmoothedProjectionLoss(RandomLoss):
         seed: int = 0,
         fixed: bool = False,
         max_calls: int | None = None,
+        ask_every: int = 1,
         threads: int | None = None,
         reduction: str = "mean",
     ) -> None:
         super().__init__(problem, seed=seed, reduction=reduction)
         check_power(power)
         check_delta(delta)
-        if max_calls is not None:
-            check_whole(max_calls, "max_calls", 1)
         self.margin = None if margin is None else check_margin(margin)
         self.power, self.delta, self.fixed = power, float(delta), fixed
-        self.threads, self.max_calls = threads, max_calls
+        self.threads, self.questions = threads, Questions(max_calls, ask_every)
         self.sigma = check_positive(sigma, "sigma")
         self.n_samples = positive_int(n_samples, "n_samples")
 
@@ -141,10 +142,7 @@ class SmoothedProjectionLoss(RandomLoss):
         """Values and gradients of K rounds of the samples."""
         sets, q = self._sets(batch), costs.numpy()
         own = sets[np.tile(np.arange(len(sets)), self.n_samples)]
-        if self.max_calls is None:
-            p = project(q, own, threads=self.threads)
-        else:
-            p = project(q, own, method="cuts", max_iter=self.max_calls, threads=self.threads)
+        p = project(q, own, threads=self.threads, **self.questions.options())
         each = value_and_gradient(q, p, length_of(q, own.margins), self.power, self.delta)
         return torch.from_numpy(each[0]), torch.from_numpy(each[1])
 

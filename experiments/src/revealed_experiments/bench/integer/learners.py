@@ -16,7 +16,7 @@ import revealed as rv
 from revealed import losses
 
 from .data import Data
-from .names import CAVE, LOOP, PFYL, SOLVER, SPO, TIGHT
+from .names import CAVE, LAZY, LOOP, PFYL, SOLVER, SPO, TIGHT
 
 BATCH = 32
 
@@ -124,10 +124,21 @@ def by_tightened_rows(data: Data, seed: int, epochs: int, settings: Settings) ->
     }
 
 
-def _smoothed(problem: Any, settings: Settings) -> Any:
-    return losses.SmoothedProjectionLoss(
-        problem, settings.margin, sigma=settings.noise, n_samples=1, max_calls=1, threads=1
-    )
+def _smoothed(every: int) -> Callable[[Any, Settings], Any]:
+    """Ours, asking the oracle in every so many steps."""
+
+    def make(problem: Any, settings: Settings) -> Any:
+        return losses.SmoothedProjectionLoss(
+            problem,
+            settings.margin,
+            sigma=settings.noise,
+            n_samples=1,
+            max_calls=1,
+            ask_every=every,
+            threads=1,
+        )
+
+    return make
 
 
 def _relaxed_cave(problem: Any, settings: Settings) -> Any:
@@ -138,8 +149,9 @@ def _relaxed_cave(problem: Any, settings: Settings) -> Any:
 LEARNERS: dict[str, Learner] = {
     SPO: by_loss(lambda problem, _: losses.SPOPlusLoss(problem)),
     PFYL: by_loss(lambda problem, _: losses.FenchelYoungLoss(problem, n_samples=1)),
-    LOOP: by_loss(_smoothed, on_sets=True),
+    LOOP: by_loss(_smoothed(1), on_sets=True),
     CAVE: by_loss(_relaxed_cave),
     SOLVER: to_the_minimum,
     TIGHT: by_tightened_rows,
+    LAZY: by_loss(_smoothed(4), on_sets=True),
 }
