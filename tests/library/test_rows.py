@@ -141,5 +141,5 @@ def test_bad_matrices_meet_a_sentence(given, error, phrase):
 def test_wrong_widths_and_batches_are_named():
     with pytest.raises(ShapeError, match="must have 4 columns"):
         Rows.build(DENSE, "A", n=4)
-    with pytest.raises(ShapeError, match="hold 2 instances, but 3 vectors came"):
+    with pytest.raises(ShapeError, match="hold 2 instances; got 3 vectors"):
         Rows.build(np.ones((2, 1, 3)), "A").times(np.ones((3, 3)))
