@@ -469,7 +469,7 @@ class InverseRegressor(Predictor, RegressorMixin, BaseEstimator):
         )
 
     def _known(self) -> dict[str, Any]:
-        """What an update is told of those before."""
+        """What an update must know of earlier samples."""
         before = getattr(self, "certificate_", None)
         seen = 0 if before is None else before.samples
         return {"seen": seen, "prior": STRENGTH if self.ridge == "auto" and self.ridge_ else None}

@@ -106,7 +106,7 @@ class Findings:
             self.asked.append(some.take(np.array([found])))
             self.explained = bool(as_good[found])
 
-    # --- what is told of it as of a table in memory -----------------------------------------------
+    # --- what is reported, as for a table in memory -----------------------------------------------
 
     def sample(self, b: int) -> str:
         """The name of the sample of a miss."""

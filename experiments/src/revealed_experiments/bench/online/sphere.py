@@ -25,7 +25,7 @@ CLOUD = 10_000
 
 
 class Learner(Protocol):
-    """Whoever predicts the objective."""
+    """A method that predicts the objective."""
 
     def guess(self) -> np.ndarray:
         """(n,) the objective as known so far."""
